@@ -1,0 +1,33 @@
+"""One game as the network sees its last position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from searchless_rl.board.games import GameBatch
+
+
+def encode_game(fen: str | None, moves: Sequence[str]) -> np.ndarray:
+    """Input planes of the position reached from `fen` by `moves`.
+
+    Args:
+        fen: first known position, None for the standard start position.
+        moves: UCI moves, castling as e1g1 or e1h1.
+
+    Returns:
+        float32 [112, 8, 8]; history before `fen` is filled as lc0's ``fen_only`` does.
+
+    Raises:
+        PositionError: `fen` is not a playable position.
+        ValueError: a move that is not UCI or not legal (move, ply and position named).
+    """
+    game = GameBatch([fen])
+    row = np.zeros(1, np.int64)
+    for ply, uci in enumerate(moves):
+        try:
+            game.step(row, np.array([game.index(0, uci)]))
+        except ValueError as error:
+            raise ValueError(f"move {ply + 1}, {uci!r}, in {game.board_fen(0)}: {error}") from error
+    return game.planes()[0]

@@ -1,0 +1,119 @@
+"""One position as numbers: bitboards, the start of a game, Lc0's history fill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import chess
+import cozy_chess as cozy
+import numpy as np
+
+PIECES = (
+    cozy.Piece.Pawn,
+    cozy.Piece.Knight,
+    cozy.Piece.Bishop,
+    cozy.Piece.Rook,
+    cozy.Piece.Queen,
+    cozy.Piece.King,
+)
+PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
+FILE_A, FILE_H = 0x0101010101010101, 0x8080808080808080
+_START_FEN = chess.Board().fen(en_passant="fen").rsplit(" ", 2)[0]
+
+
+class PositionError(ValueError):
+    """A position that cannot be played from."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """The first position of a game.
+
+    Attributes:
+        board: the move generator's board (copied before it is played on).
+        fill: what stands in the history planes before the game: int [12] bitboards, the position
+            itself with a double pawn push undone, or zeros for the standard start position
+            (lc0 option history-fill-new = fen_only).
+        en_passant_file: as written in the FEN, 0..7, or -1. Lc0 keeps the flag as written; the move
+            generator's own flag is not used at the root.
+    """
+
+    board: cozy.Board
+    fill: tuple[int, ...]
+    en_passant_file: int
+
+
+def bitboards(board: cozy.Board) -> tuple[int, ...]:
+    """12 bitboards (bit 8*rank + file): White's pawn, knight, bishop, rook, queen, king, then Black's."""
+    white = int(board.colors(cozy.Color.White))
+    pieces = [int(board.pieces(piece)) for piece in PIECES]
+    return tuple(bits & white for bits in pieces) + tuple(bits & ~white for bits in pieces)
+
+
+def _undo_double_push(position: tuple[int, ...], en_passant_square: int) -> tuple[int, ...]:
+    """The pawn that just passed `en_passant_square` back on its home rank."""
+    is_white_push = en_passant_square // 8 == 2
+    pawns = PAWN if is_white_push else PAWN + 6
+    step = 8 if is_white_push else -8
+    moved = position[pawns] & ~(1 << (en_passant_square + step)) | 1 << (en_passant_square - step)
+    return (*position[:pawns], moved, *position[pawns + 1 :])
+
+
+def read_root(fen: str | None) -> Root:
+    """The start of a game from a FEN, or from the standard start position (None).
+
+    Raises:
+        PositionError: not a FEN, or a position no game can reach by rule (the FEN and the fault named).
+    """
+    if fen is None:
+        return Root(cozy.Board.startpos(), (0,) * 12, -1)
+    try:
+        checked = chess.Board(fen)
+    except ValueError as error:
+        raise PositionError(f"not a FEN: {fen!r} ({error})") from error
+    status = checked.status()
+    if status != chess.STATUS_VALID:
+        raise PositionError(f"not a playable position: {fen!r} ({status!r})")
+    if checked.chess960:
+        raise PositionError(f"Chess960 castling rights are not supported: {fen!r}")
+    text = checked.fen(en_passant="fen")
+    board = cozy.Board.from_fen(text)
+    if text.rsplit(" ", 2)[0] == _START_FEN:
+        return Root(board, (0,) * 12, -1)
+    position = bitboards(board)
+    square = checked.ep_square
+    if square is None:
+        return Root(board, position, -1)
+    return Root(board, _undo_double_push(position, square), chess.square_file(square))
+
+
+def pseudo_legal_en_passant(board: cozy.Board) -> int:
+    """File 0..7 of a pawn that was just pushed two squares beside an enemy pawn, else -1 (pins ignored)."""
+    pushed = board.en_passant()
+    if pushed is None:
+        return -1
+    file = pushed.__index__()
+    is_white = board.side_to_move() == cozy.Color.White
+    landed = 1 << (8 * (4 if is_white else 3) + file)
+    beside = (landed & ~FILE_A) >> 1 | (landed & ~FILE_H) << 1
+    capturers = int(board.colored_pieces(board.side_to_move(), cozy.Piece.Pawn))
+    return file if beside & capturers else -1
+
+
+def insufficient_material(position: np.ndarray) -> np.ndarray:
+    """Draw by insufficient material, as python-chess defines it (no sequence of moves can mate).
+
+    Args:
+        position: uint64 [N, 12] bitboards.
+
+    Returns:
+        bool [N].
+    """
+    light = np.uint64(0x55AA55AA55AA55AA)
+    both = position[:, :6] | position[:, 6:]
+    majors = both[:, PAWN] | both[:, ROOK] | both[:, QUEEN]
+    knights = np.bitwise_count(both[:, KNIGHT])
+    bishops = both[:, BISHOP]
+    one_colour = ((bishops & light) == 0) | ((bishops & ~light) == 0)
+    lone_knight = (knights == 1) & (bishops == 0)
+    return (majors == 0) & (lone_knight | ((knights == 0) & one_colour))

@@ -1,0 +1,179 @@
+"""Games against python-chess: legal moves, results, planes, perft."""
+
+import chess
+import numpy as np
+import pytest
+from reference import reference_planes
+
+from searchless_rl.board import Ending, GameBatch, PositionError, encode_game, move_index
+
+KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+ROOTS = (
+    None,
+    KIWIPETE,
+    "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+    "r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1",
+    "rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8",
+    "rnbqkbnr/ppp1p1pp/8/3pPp2/8/8/PPPP1PPP/RNBQKBNR w KQkq f6 0 3",  # en passant at the root
+    "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1",  # the square, but no capturer
+    "8/8/8/8/k2Pp2Q/8/8/3K4 b - d3 0 1",  # capturing would leave the king in check
+    "4k3/1P6/8/8/8/8/1p6/4K3 b - - 90 80",
+    "7k/8/8/8/8/8/8/KBN5 w - - 0 1",
+    "r3k2r/8/8/8/8/8/8/R3K2R b KQkq - 3 9",
+    "7k/8/5K2/6Q1/8/8/8/8 w - - 0 1",  # stalemates often
+)
+PERFT = (
+    (None, (20, 400, 8_902)),
+    (KIWIPETE, (48, 2_039, 97_862)),
+    ("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", (14, 191, 2_812, 43_238)),
+    ("r3k2r/Pppp1ppp/1b3nbN/nP6/BBP1P3/q4N2/Pp1P2PP/R2Q1RK1 w kq - 0 1", (6, 264, 9_467)),
+    ("rnbq1k1r/pp1Pbppp/2p5/8/2B5/8/PPP1NnPP/RNBQK2R w KQ - 1 8", (44, 1_486, 62_379)),
+    ("r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10", (46, 2_079, 89_890)),
+)
+
+
+def _perft(fen, depth):
+    level, counts = GameBatch([fen]), []
+    for ply in range(depth):
+        legal = level.legal()
+        counts.append(len(legal.index))
+        if ply < depth - 1:
+            level = level.select(legal.row)
+            level.step(np.arange(len(level)), legal.index)
+    return tuple(counts)
+
+
+@pytest.mark.parametrize(("fen", "expected"), PERFT)
+def test_perft(fen, expected):
+    assert _perft(fen, len(expected)) == expected
+
+
+@pytest.mark.slow
+def test_perft_of_the_start_position_at_depth_four():
+    assert _perft(None, 4) == (20, 400, 8_902, 197_281)
+
+
+def _ending(board: chess.Board) -> Ending:
+    if not any(board.legal_moves):
+        return Ending.CHECKMATE if board.is_check() else Ending.STALEMATE
+    if board.is_insufficient_material():
+        return Ending.MATERIAL
+    if board.is_repetition(3):
+        return Ending.THREEFOLD
+    return Ending.FIFTY_MOVES if board.is_fifty_moves() else Ending.ONGOING
+
+
+def _choose(board: chess.Board, moves: list[chess.Move], rng: np.random.Generator) -> chess.Move:
+    """Random, but often straight back: repetitions and quiet stretches are what goes wrong."""
+    if len(board.move_stack) >= 2 and rng.random() < 0.3:
+        last = board.move_stack[-2]
+        back = chess.Move(last.to_square, last.from_square)
+        if back in moves:
+            return back
+    return moves[rng.integers(len(moves))]
+
+
+def _compare_games(count: int, seed: int, plies: int = 120) -> tuple[set[Ending], int]:
+    """Play `count` games in one batch beside python-chess; return the endings and the planes compared."""
+    rng = np.random.default_rng(seed)
+    roots = [ROOTS[i % len(ROOTS)] for i in range(count)]
+    games = GameBatch(roots)
+    boards = [chess.Board(fen or chess.STARTING_FEN) for fen in roots]
+    live, endings, compared = list(range(count)), set(), 0
+    for ply in range(plies):
+        rows = np.array(live)
+        legal = games.legal(rows)
+        chosen = []
+        for position, row in enumerate(live):
+            board = boards[row]
+            moves = list(board.legal_moves)
+            ours = legal.index[legal.start[position] : legal.start[position + 1]].tolist()
+            assert ours == sorted(move_index(board, move) for move in moves), board.fen()
+            assert [games.uci(row, i) for i in ours] == [
+                move.uci() for move in sorted(moves, key=lambda move: move_index(board, move))
+            ]
+            move = _choose(board, moves, rng)
+            assert games.index(row, move.uci()) == move_index(board, move)
+            chosen.append(move_index(board, move))
+            board.push(move)
+        games.step(rows, np.array(chosen))
+        planes = games.planes(rows)
+        for position, row in enumerate(live):
+            board = boards[row]
+            assert games.ending[row] == _ending(board), board.fen()
+            if ply < 9 or board.is_repetition(2) or rng.random() < 0.05 or games.ending[row]:
+                np.testing.assert_array_equal(planes[position], reference_planes(board), board.fen())
+                compared += 1
+        endings |= {Ending(games.ending[row]) for row in live}
+        live = [row for row in live if games.ending[row] == Ending.ONGOING]
+        if not live:
+            break
+    return endings, compared
+
+
+def test_random_games_agree_with_python_chess():
+    endings, compared = _compare_games(110, seed=1)
+    assert endings == set(Ending)
+    assert compared > 1500
+
+
+@pytest.mark.slow
+def test_two_thousand_random_games_agree_with_python_chess():
+    endings, compared = _compare_games(2_000, seed=2, plies=200)
+    assert endings == set(Ending)
+    assert compared > 20_000
+
+
+def test_castling_out_and_back_is_no_repetition():
+    """The rook and king return, the right does not: the position counts as new until it recurs."""
+    moves = "e1e2 e8e7 e2e1 e7e8".split()
+    game = encode_game("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", moves)
+    assert not game[12].any()
+    assert encode_game("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", moves * 2)[12].all()
+
+
+def test_pinned_en_passant_counts_for_the_planes_but_not_for_the_rule():
+    """Lc0 takes the flag where a pawn stands beside, the draw rule where it may capture."""
+    moves = "d2d4 a4b4 h4h5 b4a4 h5h4 a4b4 h4h5 b4a4 h5h4".split()
+    game = GameBatch(["8/8/8/8/k3p2Q/8/3P4/3K4 w - - 0 1"])
+    board = chess.Board(game.fens[0])
+    for uci in moves:
+        game.step(np.array([0]), np.array([game.index(0, uci)]))
+        board.push_uci(uci)
+    assert board.is_repetition(3)
+    assert game.ending[0] == Ending.THREEFOLD
+    np.testing.assert_array_equal(game.planes()[0], reference_planes(board))
+
+
+def test_mate_on_the_hundredth_half_move_is_mate():
+    game = GameBatch(["7k/8/6K1/8/8/8/8/R7 w - - 99 120"])
+    game.step(np.array([0]), np.array([game.index(0, "a1a8")]))
+    assert game.ending[0] == Ending.CHECKMATE
+
+
+@pytest.mark.parametrize(
+    ("fen", "word"),
+    [
+        ("", "not a FEN"),
+        ("<html>", "not a FEN"),
+        ("8/8/8/8/8/8/8/8 w - - 0 1", "NO_WHITE_KING"),
+        ("4k3/8/8/8/8/8/8/4K2R w KQ - 0 1", "BAD_CASTLING"),
+        ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq e3 0 1", "EP_SQUARE"),
+        ("4k3/4R3/8/8/8/8/8/4K3 w - - 0 1", "OPPOSITE_CHECK"),
+        ("P3k3/8/8/8/8/8/8/4K3 w - - 0 1", "PAWNS_ON_BACKRANK"),
+    ],
+)
+def test_positions_nobody_can_play_are_refused(fen, word):
+    with pytest.raises(PositionError, match=word) as error:
+        GameBatch([fen])
+    assert repr(fen) in str(error.value)
+
+
+def test_an_illegal_move_names_position_and_move_and_changes_nothing():
+    games = GameBatch([None, None])
+    before = games.planes()
+    with pytest.raises(ValueError, match=r"illegal move e2e5.*rnbqkbnr"):
+        games.step(np.array([0, 1]), np.array([games.index(0, "e2e4"), games.index(1, "e2e5")]))
+    np.testing.assert_array_equal(games.planes(), before)
+    with pytest.raises(ValueError, match=r"move 2, 'e2e4'"):
+        encode_game(None, ["e2e4", "e2e4"])

@@ -1,0 +1,19 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of larger reference data that a public clone does not carry."""
+    folder = Path(os.environ.get("SEARCHLESS_SHARED", ROOT.parent / "shared"))
+    if not folder.is_dir():
+        pytest.skip(f"reference data not found: {folder} (set SEARCHLESS_SHARED)")
+    return folder
