@@ -196,6 +196,22 @@ class GameBatch:
         copy.ending = self.ending[rows]
         return copy
 
+    @classmethod
+    def replay(cls, fens: Sequence[str | None], moves: Sequence[Sequence[int]]) -> GameBatch:
+        """The games that `moves` (policy indices, one list per game) lead to from `fens`.
+
+        `games.fens` and `games.moves` are the whole state of a batch: replaying them restores it.
+
+        Raises:
+            PositionError, ValueError: an impossible start or an illegal move.
+        """
+        games = cls(fens)
+        longest = max((len(line) for line in moves), default=0)
+        for ply in range(longest):
+            rows = np.array([row for row, line in enumerate(moves) if len(line) > ply], np.int64)
+            games.step(rows, np.array([moves[row][ply] for row in rows.tolist()], np.int64))
+        return games
+
     def _play(self, row: int, index: int) -> cozy.Board:
         """The board after a move; boards are replaced and never changed, so that copies may share them."""
         board, is_white = self._boards[row].__copy__(), bool(self._is_white[row])

@@ -1,0 +1,47 @@
+"""The stage `tactics`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from tqdm import tqdm
+
+from searchless_rl.evaluation.tactics import score_suite, summarize
+from searchless_rl.files import atomic_writer, sha256_of, write_json
+from searchless_rl.lc0 import load_network
+from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.suites.files import read_suite
+from searchless_rl.timing import Stopwatch
+
+
+def write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    """Write a data frame as one Parquet file, whole or not at all."""
+    with atomic_writer(path) as stream:
+        frame.to_parquet(stream, index=False)
+
+
+def run_tactics(
+    weights: Path,
+    suites: Path,
+    names: Sequence[str],
+    out: Path,
+    *,
+    batch_size: int,
+    show_progress: bool = False,
+) -> None:
+    """Score a network on the named suites: NAME.parquet each, summary.json and timing.json into `out`."""
+    stopwatch = Stopwatch()
+    evaluator = Evaluator(load_network(weights), batch_size)
+    summary = {}
+    for name in names:
+        items = read_suite(suites / f"{name}.csv")
+        with tqdm(
+            total=len(items), desc=f"{out.name} {name}", unit="puzzle", disable=not show_progress
+        ) as bar:
+            scores = score_suite(evaluator, items, bar.update)
+        write_parquet(scores, out / f"{name}.parquet")
+        summary[name] = summarize(scores)
+    write_json(out / "summary.json", {"weights_sha256": sha256_of(weights), "suites": summary})
+    stopwatch.write(out)

@@ -1,0 +1,50 @@
+"""Files written whole or not at all, and their fingerprints."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+
+@contextlib.contextmanager
+def atomic_writer(path: Path) -> Iterator[BinaryIO]:
+    """A binary file that takes the name `path` when the block ends well, and leaves nothing otherwise.
+
+    It is written in the same folder (made if absent) and synced to disk before it is renamed; an older
+    file stays as it was until then.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(partial).chmod(0o644)
+        Path(partial).replace(path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def write_atomically(path: Path, content: bytes | str) -> None:
+    """Write a whole file; text is UTF-8."""
+    with atomic_writer(path) as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write indented JSON; NaN and infinity are refused (ValueError), since JSON has none."""
+    write_atomically(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def sha256_of(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file's content."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

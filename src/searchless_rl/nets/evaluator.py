@@ -1,0 +1,56 @@
+"""Networks on batches of positions, in one fixed padded batch shape."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+
+class Evaluation(NamedTuple):
+    """Outputs for N positions.
+
+    Attributes:
+        policy: float32 [N, 1858] raw logits, mover's frame.
+        wdl: float32 [N, 3] win/draw/loss probabilities for the side to move.
+    """
+
+    policy: np.ndarray
+    wdl: np.ndarray
+
+
+class Evaluator:
+    """A network that answers NumPy with NumPy.
+
+    Every forward pass has the same shape (the last one is padded), so that a position's outputs do not
+    depend on how many others are asked about.
+
+    Args:
+        network: any network of `nets`; it is put into evaluation mode and moved to `device`.
+        batch_size: positions per forward pass.
+        device: default: the first GPU where there is one, else the CPU.
+    """
+
+    def __init__(self, network: nn.Module, batch_size: int, device: str | None = None) -> None:
+        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.network = network.eval().to(self.device)
+        self.batch_size = batch_size
+
+    @torch.inference_mode()
+    def __call__(self, planes: np.ndarray) -> Evaluation:
+        """Evaluate float32 [N, 112, 8, 8] planes (N may be 0)."""
+        count = len(planes)
+        policy = np.empty((count, 1858), np.float32)
+        wdl = np.empty((count, 3), np.float32)
+        for begin in range(0, count, self.batch_size):
+            chunk = planes[begin : begin + self.batch_size]
+            filled = len(chunk)
+            if filled < self.batch_size:
+                padding = np.zeros((self.batch_size - filled, *chunk.shape[1:]), np.float32)
+                chunk = np.concatenate([chunk, padding])
+            out = self.network(torch.from_numpy(chunk).to(self.device))
+            policy[begin : begin + filled] = out.policy[:filled].cpu().numpy()
+            wdl[begin : begin + filled] = out.wdl[:filled].cpu().numpy()
+        return Evaluation(policy, wdl)

@@ -1,0 +1,234 @@
+"""The parameters of the experiment: `params.yaml`, typed and strict.
+
+Every stage reads them through `load_params`. An unknown key, a missing one, a number that YAML read as a
+string and a value out of range are errors that name the key, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from searchless_rl.cells import TERMS, Cell, CellError, Tau, Term
+
+SCALES = ("smoke", "mini", "study", "paper")
+
+
+class ParamsError(ValueError):
+    """A parameter file that cannot be used."""
+
+
+def _int_as_float(value: object) -> object:
+    """YAML writes 1 and 1.0 alike; everything else that is no float stays an error."""
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _check_cell(text: str) -> str:
+    Cell.parse(text)
+    return text
+
+
+Number = Annotated[float, BeforeValidator(_int_as_float)]
+PositiveInt = Annotated[int, Field(ge=1)]
+Rate = Annotated[Number, Field(ge=0, le=1)]
+Fraction = Annotated[Number, Field(ge=0, lt=1)]
+CellId = Annotated[str, AfterValidator(_check_cell)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class SuiteParams(_Section):
+    """Puzzle suites cut from one source file (paper section 3.1, Metrics)."""
+
+    source: str
+    seed: Annotated[int, Field(ge=0)]
+    selection: PositiveInt
+    main: PositiveInt
+    hard: PositiveInt
+    mate_cap: PositiveInt | None
+
+
+class LearningRates(_Section):
+    """Peak rate of each parameter group (paper Table 2)."""
+
+    backbone: Rate
+    final_block: Rate
+    policy_head: Rate
+    value_head: Rate
+
+
+class SelfPlayParams(_Section):
+    """Training of one cell (paper Table 2 and appendix G)."""
+
+    games: PositiveInt
+    steps: PositiveInt
+    max_plies: Annotated[int, Field(ge=2)]
+    warm_start_moves: Annotated[int, Field(ge=0, le=250)]
+    learning_rates: LearningRates
+    adam_beta1: Fraction
+    adam_beta2: Fraction
+    weight_decay: Rate
+    warmup_steps: Annotated[int, Field(ge=0)]
+    value_coefficient: Annotated[Number, Field(ge=0)]
+    ema_decay: Fraction
+    importance_cap: Annotated[Number, Field(gt=0)]
+    precision: Literal["auto", "float32", "bf16"]
+    micro_batch: PositiveInt
+    diagnostics_every: PositiveInt
+    checkpoint_every: PositiveInt
+
+    @model_validator(mode="after")
+    def _warm_up_ends(self) -> SelfPlayParams:
+        if self.warmup_steps > self.steps:
+            raise ValueError(f"warmup_steps {self.warmup_steps} exceeds steps {self.steps}")
+        return self
+
+
+class GridParams(_Section):
+    """The study's cells, an explicit list."""
+
+    cells: tuple[CellId, ...]
+    seeds: tuple[Annotated[int, Field(ge=0)], ...]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> GridParams:
+        repeated = sorted({cell for cell in self.cells if self.cells.count(cell) > 1})
+        if repeated:
+            raise ValueError(f"cells named twice: {', '.join(repeated)}")
+        missing = {Cell.parse(cell).seed for cell in self.cells} - set(self.seeds)
+        if missing:
+            raise ValueError(f"seeds {sorted(missing)} of grid.cells are not in grid.seeds")
+        return self
+
+
+class EvaluationParams(_Section):
+    """Measuring a network."""
+
+    batch_size: PositiveInt
+
+
+class TrackingParams(_Section):
+    """Where runs are mirrored (MLFLOW_TRACKING_URI takes precedence over the local default)."""
+
+    experiment: Annotated[str, Field(min_length=1)]
+
+
+class Params(_Section):
+    """The whole of params.yaml."""
+
+    scale: Literal["smoke", "mini", "study", "paper"]
+    base: Annotated[str, Field(min_length=1)]
+    threads: PositiveInt
+    headline_beta: Annotated[Number, Field(gt=0)]
+    term: Term
+    tau: Tau
+    beta: Number
+    seed: Annotated[int, Field(ge=0)]
+    suites: SuiteParams
+    selfplay: SelfPlayParams
+    grid: GridParams
+    evaluation: EvaluationParams
+    tracking: TrackingParams
+
+    @model_validator(mode="after")
+    def _cell_exists(self) -> Params:
+        _ = self.cell
+        return self
+
+    @property
+    def cell(self) -> Cell:
+        """The single cell of the top-level keys term, tau, beta and seed."""
+        return Cell(self.term, self.tau, self.beta, self.seed)
+
+
+def _pairs_to_list(value: Any) -> Any:
+    """YAML sequences as tuples, which strict models ask for."""
+    if isinstance(value, dict):
+        return {key: _pairs_to_list(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return tuple(_pairs_to_list(item) for item in value)
+    return value
+
+
+def _explain(problem: dict[str, Any]) -> str:
+    key = ".".join(str(part) for part in problem["loc"])
+    kind, given = problem["type"], problem.get("input")
+    if kind == "extra_forbidden":
+        return f"{key}: unknown key (value {given!r}); remove it or correct its spelling"
+    if kind == "missing":
+        return f"{key}: missing; every scale file in scales/ has it"
+    message = str(problem["msg"]).removeprefix("Value error, ").replace("Input should be", "allowed:")
+    if not key:
+        return message
+    if isinstance(given, str) and kind == "float_type":
+        message = "allowed: a number (YAML read a string: remove the quotes, or write 0.00001 for 1e-05)"
+    if isinstance(given, dict):
+        return f"{key}: {message}"
+    return f"{key}: {given!r} is not allowed; {message}"
+
+
+def load_params(path: str | Path = "params.yaml") -> Params:
+    """Read and check a parameter file.
+
+    Raises:
+        ParamsError: missing file, not YAML, or keys and values that are not allowed (all of them listed).
+    """
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8") as stream:
+            values = YAML(typ="safe").load(stream)
+    except FileNotFoundError:
+        raise ParamsError(f"{path}: no such file; run `searchless scale mini` to write one") from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise ParamsError(f"{path}: not readable as YAML: {error}") from error
+    if not isinstance(values, dict):
+        raise ParamsError(f"{path}: expected keys and values, found {type(values).__name__}")
+    try:
+        return Params.model_validate(_pairs_to_list(values))
+    except ValidationError as error:
+        problems = [_explain(dict(problem)) for problem in error.errors()]
+    except CellError as error:
+        problems = [str(error)]
+    raise ParamsError("\n".join(f"{path}: {problem}" for problem in problems))
+
+
+def write_scale(name: str, scales: Path = Path("scales"), target: Path = Path("params.yaml")) -> Path:
+    """Copy the complete parameter file of a scale over params.yaml; nothing is written if it is faulty.
+
+    Raises:
+        ParamsError: an unknown scale or a faulty file.
+    """
+    known = sorted(path.stem for path in scales.glob("*.yaml"))
+    if name not in known:
+        raise ParamsError(f"scale {name!r} is unknown; allowed: {', '.join(known) or f'none in {scales}/'}")
+    source = scales / f"{name}.yaml"
+    load_params(source)
+    partial = target.with_suffix(".yaml.part")
+    partial.write_bytes(source.read_bytes())
+    partial.replace(target)
+    return target
+
+
+__all__ = [
+    "SCALES",
+    "TERMS",
+    "Params",
+    "ParamsError",
+    "SelfPlayParams",
+    "load_params",
+    "write_scale",
+]

@@ -1,0 +1,101 @@
+"""Lightning callbacks of a cell: metrics as JSON lines, checkpoints, progress."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import IO, Any
+
+import pytorch_lightning as pl
+from tqdm import tqdm
+
+from searchless_rl.selfplay.module import SelfPlayModule
+
+
+class MetricsWriter(pl.Callback):
+    """One JSON line per optimizer step, ``step`` counting from 1; a resumed run continues the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stream: IO[str] | None = None
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Cut the file back to the step training starts from, a torn last line included."""
+        kept = []
+        if self._path.exists():
+            lines = self._path.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = lines[: trainer.global_step]
+        if len(kept) != trainer.global_step or any(not line.endswith("\n") for line in kept):
+            raise ValueError(
+                f"{self._path}: fewer lines than the {trainer.global_step} steps of the checkpoint "
+                f"beside it; delete {self._path.parent} to start the cell again"
+            )
+        self._stream = self._path.open("w", encoding="utf-8")
+        self._stream.writelines(kept)
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Write the step's record."""
+        assert isinstance(pl_module, SelfPlayModule)
+        assert self._stream is not None
+        assert pl_module.record is not None
+        line = {"step": trainer.global_step} | pl_module.record.values
+        self._stream.write(json.dumps(line, allow_nan=False) + "\n")
+
+    def sync(self) -> None:
+        """Everything written so far is on disk when this returns."""
+        if self._stream is not None:
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+
+    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """Close the file."""
+        if self._stream is not None:
+            self.sync()
+            self._stream.close()
+            self._stream = None
+
+
+class Checkpointer(pl.Callback):
+    """Every `every` steps, one checkpoint that replaces the last; metrics reach the disk before it."""
+
+    def __init__(self, path: Path, every: int, metrics: MetricsWriter) -> None:
+        self._path = path
+        self._every = every
+        self._metrics = metrics
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Save where it is due."""
+        if trainer.global_step % self._every == 0 or trainer.global_step == trainer.max_steps:
+            self._metrics.sync()
+            partial = self._path.with_suffix(".part")
+            trainer.save_checkpoint(partial)
+            partial.replace(self._path)
+
+
+class Progress(pl.Callback):
+    """A progress bar over the optimizer steps."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._bar: tqdm[Any] | None = None
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Open the bar at the step training starts from."""
+        self._bar = tqdm(total=trainer.max_steps, initial=trainer.global_step, desc=self._label, unit="step")
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Advance."""
+        if self._bar is not None:
+            self._bar.update()
+
+    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        """Close the bar."""
+        if self._bar is not None:
+            self._bar.close()

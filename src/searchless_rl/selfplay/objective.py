@@ -1,0 +1,108 @@
+"""The objective of one self-play step (paper section 2.3 and appendix E).
+
+    L(θ) = mean[-ρ·A·log π_θ(a|s)] + β·mean[R] + c_v·mean[ρ·CE(target, p_θ(s))]
+
+with ρ = min(cap, π_θ(a|s)/μ(a|s)) and A = score(target) − v_θ(s) constant, score = W + D/2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from searchless_rl.board import Ending
+from searchless_rl.cells import Term
+from searchless_rl.selfplay.terms import exploration_term
+
+
+class Transitions(NamedTuple):
+    """What one ply of B games left for the update; every tensor is constant.
+
+    Attributes:
+        action: int64 [B] column of the move played.
+        weight: [B] ρ, truncated importance weights.
+        advantage: [B] A, in [-1, 1].
+        target: [B, 3] win/draw/loss target from the mover's view.
+        log_base: [B, L] log π_base, or None where the term needs none.
+    """
+
+    action: Tensor
+    weight: Tensor
+    advantage: Tensor
+    target: Tensor
+    log_base: Tensor | None
+
+    def rows(self, chosen: slice) -> Transitions:
+        """The same for a slice of the games."""
+        log_base = None if self.log_base is None else self.log_base[chosen]
+        return Transitions(
+            self.action[chosen], self.weight[chosen], self.advantage[chosen], self.target[chosen], log_base
+        )
+
+
+class Losses(NamedTuple):
+    """Parts of the objective as [B] vectors; the objective is the mean of `total`."""
+
+    policy: Tensor
+    exploration: Tensor
+    value: Tensor
+    total: Tensor
+
+
+def score(wdl: Tensor) -> Tensor:
+    """Expected score W + D/2 in [0, 1], [B]."""
+    return wdl[:, 0] + wdl[:, 1] / 2
+
+
+def importance_weight(log_policy: Tensor, log_mu: Tensor, action: Tensor, cap: float) -> Tensor:
+    """ρ = min(cap, π_θ(a|s)/μ(a|s)), [B] (V-trace truncation, paper appendix E)."""
+    column = action[:, None]
+    return (log_policy.gather(1, column) - log_mu.gather(1, column)).squeeze(1).exp().clamp(max=cap)
+
+
+def value_target(successor_wdl: Tensor, ending: np.ndarray, capped: np.ndarray) -> Tensor:
+    """Win/draw/loss target at s from the mover's view, [B, 3].
+
+    Args:
+        successor_wdl: [B, 3] EMA distribution at s′, from the opponent's view (read where the game goes on).
+        ending: int8 [B] `Ending` at s′: a checkmate is the mover's win, every other ending a draw.
+        capped: bool [B]: the game reached the ply cap at s′ without ending by rule: a draw.
+    """
+    target = successor_wdl.flip(1)
+    device = target.device
+    won = torch.from_numpy(ending == Ending.CHECKMATE).to(device)
+    drawn = torch.from_numpy((ending != Ending.CHECKMATE) & ((ending != Ending.ONGOING) | capped)).to(device)
+    target[won] = target.new_tensor([1.0, 0.0, 0.0])
+    target[drawn] = target.new_tensor([0.0, 1.0, 0.0])
+    return target
+
+
+def losses(
+    log_policy: Tensor,
+    value_logits: Tensor,
+    mask: Tensor,
+    step: Transitions,
+    *,
+    term: Term,
+    beta: float,
+    value_coefficient: float,
+) -> Losses:
+    """The objective's parts for B positions, with gradients in `log_policy` and `value_logits` only.
+
+    Args:
+        log_policy: [B, L] log π_θ.
+        value_logits: [B, 3] of the online network.
+        mask: bool [B, L] legal moves.
+        step: the constants of the transition.
+        term: exploration term R.
+        beta: its weight.
+        value_coefficient: c_v.
+    """
+    log_action = log_policy.gather(1, step.action[:, None]).squeeze(1)
+    policy = -step.weight * step.advantage * log_action
+    exploration = exploration_term(term, log_policy, step.log_base, mask)
+    value = -step.weight * (step.target * torch.log_softmax(value_logits, dim=1)).sum(1)
+    return Losses(policy, exploration, value, policy + beta * exploration + value_coefficient * value)

@@ -1,0 +1,146 @@
+"""The stages `warm_start` and `train`."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+
+from searchless_rl.cells import Cell
+from searchless_rl.files import sha256_of, write_atomically, write_json
+from searchless_rl.lc0 import load_network, save_network
+from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.params import SelfPlayParams
+from searchless_rl.selfplay.callbacks import Checkpointer, MetricsWriter, Progress
+from searchless_rl.selfplay.lock import exclusive
+from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
+from searchless_rl.selfplay.precision import resolve_precision
+from searchless_rl.selfplay.warm_start import play_warm_start, read_games, write_games
+from searchless_rl.timing import Stopwatch
+
+CHECKPOINT, METRICS, MANIFEST = "last.ckpt", "metrics.jsonl", "inputs.json"
+
+
+def make_warm_start(
+    base: Path, out: Path, *, games: int, full_moves: int, seed: int, batch_size: int
+) -> None:
+    """Play the warm-start games of a seed with the base network and write them."""
+    write_games(play_warm_start(Evaluator(load_network(base), batch_size), games, full_moves, seed), out)
+
+
+def train_cell(
+    cell: Cell,
+    params: SelfPlayParams,
+    *,
+    base: Path,
+    warm_start: Path,
+    out: Path,
+    scratch: Path,
+    show_progress: bool = False,
+) -> None:
+    """Train one cell and write weights.pb.gz (EMA), metrics.jsonl, cell.json and timing.json into `out`.
+
+    An interrupted run continues from its last checkpoint in `scratch`, which is removed at the end.
+
+    Raises:
+        Busy: another process trains the same cell.
+        TrainingFailure: the loss is not finite, or `scratch` holds a run with other inputs.
+    """
+    stopwatch = Stopwatch()
+    precision = resolve_precision(params.precision)
+    inputs = {
+        "cell": cell.id,
+        "base_sha256": sha256_of(base),
+        "warm_start_sha256": sha256_of(warm_start),
+        "precision": precision,
+        "params": params.model_dump(),
+    }
+    with exclusive(scratch):
+        _claim(scratch, inputs)
+        module = SelfPlayModule(load_network(base), read_games(warm_start), cell, params)
+        _fit(module, scratch, precision, show_progress)
+        lines = (scratch / METRICS).read_text(encoding="utf-8")
+        out.mkdir(parents=True, exist_ok=True)
+        save_network(module.ema, out / "weights.pb.gz")
+        write_atomically(out / METRICS, lines)
+        write_json(out / "cell.json", inputs | {"final": _final_means(lines)})
+        stopwatch.write(out)
+        for name in (CHECKPOINT, METRICS, MANIFEST):
+            (scratch / name).unlink()
+
+
+def _fit(module: SelfPlayModule, scratch: Path, precision: str, show_progress: bool) -> None:
+    for name in ("pytorch_lightning", "lightning"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    # One batch of nothing per step: the module makes its own data.
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    metrics = MetricsWriter(scratch / METRICS)
+    checkpointer = Checkpointer(scratch / CHECKPOINT, module.params.checkpoint_every, metrics)
+    progress = [Progress(module.cell.id)] if show_progress else []
+    trainer = pl.Trainer(
+        max_steps=module.params.steps,
+        max_epochs=-1,
+        accelerator="auto",
+        devices=1,
+        precision="bf16-mixed" if precision == "bf16" else "32-true",
+        callbacks=[metrics, checkpointer, *progress],
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        deterministic="warn",
+    )
+    ticks: Any = range(module.params.steps)
+    steps: Any = torch.utils.data.DataLoader(ticks, batch_size=None)
+    checkpoint = scratch / CHECKPOINT
+    trainer.fit(module, steps, ckpt_path=checkpoint if checkpoint.exists() else None, weights_only=True)
+    if trainer.global_step != module.params.steps:
+        raise TrainingFailure(
+            f"{module.cell.id}: stopped at step {trainer.global_step}; run again to continue"
+        )
+
+
+def _claim(scratch: Path, inputs: dict[str, Any]) -> None:
+    """Begin in an empty folder, or go on in one whose run had the same inputs."""
+    manifest = scratch / MANIFEST
+    if not manifest.exists():
+        (scratch / CHECKPOINT).unlink(missing_ok=True)
+        (scratch / METRICS).unlink(missing_ok=True)
+        write_json(manifest, inputs)
+        return
+    before = _flatten(json.loads(manifest.read_text(encoding="utf-8")))
+    now = _flatten(json.loads(json.dumps(inputs)))
+    changed = [
+        f"{key}: {before.get(key)!r} then, {now.get(key)!r} now"
+        for key in sorted(before | now)
+        if before.get(key) != now.get(key)
+    ]
+    if changed:
+        raise TrainingFailure(
+            f"{scratch} holds an unfinished run with other inputs ({'; '.join(changed)}); "
+            "restore them to continue it, or delete the folder to start again"
+        )
+
+
+def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {prefix: value}
+    parts = [_flatten(item, f"{prefix}.{key}" if prefix else key) for key, item in value.items()]
+    return {key: item for part in parts for key, item in part.items()}
+
+
+def _final_means(lines: str, share: float = 0.1) -> dict[str, float]:
+    """Mean of every metric over the last tenth of the steps, where it was recorded."""
+    records = [json.loads(line) for line in lines.splitlines()]
+    last = records[-max(1, round(len(records) * share)) :]
+    keys = [key for key in dict.fromkeys(key for record in last for key in record) if key != "step"]
+    return {key: _mean([record[key] for record in last if key in record]) for key in keys}
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
