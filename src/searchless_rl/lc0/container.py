@@ -1,0 +1,122 @@
+"""The file around the protobuf: one gzip stream (or none), read under a size cap, written atomically."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import secrets
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from searchless_rl.lc0.errors import NetworkFileError
+
+MAGIC_PREFIX = bytes.fromhex("0dc0010000")
+"""Field 1 (magic, fixed32) with the value 0x1c0: how every network file begins."""
+MAX_BYTES = 2 * 1024**3
+_CHUNK = 1 << 20
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_LEVEL = 6
+
+_KNOWN_STRANGERS = {
+    b"<": "an HTML or XML page (a failed download?)",
+    b"1\n": "the old text format of Leela Chess networks",
+    b"2\n": "the old text format of Leela Chess networks",
+    b"version https://git-lfs": "a Git LFS pointer, not the file it stands for",
+}
+
+
+def decompressed_limit(compressed_size: int) -> int:
+    """The most bytes that a file of this size may decompress to: 64 MiB + 8 times it, at most 2 GiB.
+
+    Reading needs an eighth more than the content at most, the reserve of the growing buffer.
+    """
+    return min(64 * 1024**2 + 8 * compressed_size, MAX_BYTES)
+
+
+def read_protobuf(path: Path) -> memoryview:
+    """The protobuf bytes of a ``.pb.gz`` or ``.pb`` file, read-only.
+
+    Raises NetworkFileError (without the path) for anything that is not a network file, and where the
+    content is above ``decompressed_limit``.
+    """
+    try:
+        if path.is_dir():
+            raise NetworkFileError("is a folder, not a network file")
+        if not path.exists():
+            raise NetworkFileError("no such file")
+        if not path.is_file():
+            raise NetworkFileError("is not a regular file")
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
+                raise NetworkFileError("the file is empty")
+            compressed = file.read(2) == _GZIP_MAGIC
+            file.seek(0)
+            content = _inflate(file, size) if compressed else _read_plain(file, size)
+    except OSError as error:
+        raise NetworkFileError(f"cannot be read: {error.strerror}") from error
+    _check_magic(content)
+    return memoryview(content).toreadonly()
+
+
+def _check_magic(content: bytes | bytearray) -> None:
+    if content.startswith(MAGIC_PREFIX):
+        return
+    for prefix, description in _KNOWN_STRANGERS.items():
+        if content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(prefix):
+            raise NetworkFileError(f"is {description}")
+    raise NetworkFileError(
+        f"does not begin like an Lc0 network (found {bytes(content[:5]).hex(' ') or 'nothing'}, "
+        f"expected {MAGIC_PREFIX.hex(' ')})"
+    )
+
+
+def _read_plain(file: BinaryIO, size: int) -> bytes:
+    _check_magic(file.read(64))
+    if size > MAX_BYTES:
+        raise NetworkFileError(f"has {size} bytes, at most {MAX_BYTES} are read")
+    file.seek(0)
+    return file.read(size)
+
+
+def _inflate(file: BinaryIO, size: int) -> bytearray:
+    limit = decompressed_limit(size)
+    stream = zlib.decompressobj(wbits=31)  # 31: a gzip header and trailer, checked
+    content = bytearray()
+    try:
+        while not stream.eof:
+            pending = stream.unconsumed_tail or file.read(_CHUNK)
+            if not pending:
+                raise NetworkFileError("the gzip stream is truncated")
+            begins = len(content) < len(MAGIC_PREFIX)
+            content += stream.decompress(pending, _CHUNK)
+            if begins and len(content) >= len(MAGIC_PREFIX):
+                _check_magic(content)
+            if len(content) > limit:
+                raise NetworkFileError(f"decompresses to more than {limit} bytes, the limit for its size")
+    except zlib.error as error:
+        raise NetworkFileError(f"damaged gzip stream ({error})") from error
+    if stream.unused_data or file.read(1):
+        raise NetworkFileError("has bytes after the end of the gzip stream")
+    return content
+
+
+def write_protobuf(chunks: Iterable[bytes | memoryview], path: Path) -> None:
+    """Write a ``.pb.gz``; whoever reads ``path`` sees the old file or the whole new one.
+
+    Equal content gives equal bytes: no time and no name in the gzip header.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as stream:
+                for chunk in chunks:
+                    stream.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

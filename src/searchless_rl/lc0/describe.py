@@ -1,0 +1,77 @@
+"""A summary of a network file, without building the network."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from searchless_rl.lc0.errors import NetworkFileError
+from searchless_rl.lc0.families import family_of_file
+from searchless_rl.lc0.layer import value_count
+from searchless_rl.lc0.network_file import NetworkFile
+from searchless_rl.lc0.schema import LAYER
+from searchless_rl.lc0.wire import Message, find
+
+
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Header, family, sizes, heads and parameter counts of a network file, as plain values.
+
+    Keys: ``file``, ``bytes``, ``licence``, ``min_version``, ``training_steps`` (None where the file does
+    not say), ``format`` (enum names, corrected as Lc0 does), ``policy_heads``, ``value_heads``,
+    ``values_in_file`` (all tensors, including training extras), and for the network that
+    ``load_network`` would build with the first heads of the file ``family``, ``sizes``, ``parameters``.
+    These three are None for a network that is not supported; ``unsupported`` then says why.
+
+    Raises NetworkFileError for a file that cannot be read at all.
+    """
+    path = Path(path)
+    try:
+        file = NetworkFile.read(path)
+    except NetworkFileError as error:
+        raise NetworkFileError(f"{path}: {error}") from error.__cause__
+    version = find(file.net, "min_version")
+    summary = {
+        "file": path.name,
+        "bytes": path.stat().st_size,
+        "licence": bytes(find(file.net, "license") or b"").decode("utf-8", "replace"),
+        "min_version": version
+        and ".".join(str(version.get(name, 0)) for name in ("major", "minor", "patch")),
+        "training_steps": find(file.net, "training_params.training_steps"),
+        "format": {name: value.name for name, value in vars(file.format).items()},
+        "policy_heads": file.policy_heads(),
+        "value_heads": file.value_heads(),
+        "values_in_file": _values(file.net),
+    }
+    try:
+        return summary | _network(file) | {"unsupported": None}
+    except NetworkFileError as error:
+        return summary | {"family": None, "sizes": None, "parameters": None, "unsupported": str(error)}
+
+
+def _network(file: NetworkFile) -> dict[str, Any]:
+    heads = file.policy_heads(), file.value_heads()
+    if not all(heads):
+        raise NetworkFileError("the file has no policy head, or no value head")
+    policy_head, value_head = heads[0][0], heads[1][0]
+    family = family_of_file(file)
+    config = family.read_config(file, policy_head, value_head)
+    table = family.rows(config, file, policy_head, value_head)
+    for row in table:
+        row.check(file.net)
+    return {
+        "family": family.name,
+        "sizes": asdict(config),
+        "parameters": sum(math.prod(shape) for row in table for shape in row.shapes().values()),
+    }
+
+
+def _values(message: Message) -> int:
+    if message.type is LAYER:
+        return value_count(message)
+    children = [
+        item for value in message.values.values() for item in (value if isinstance(value, list) else [value])
+    ]
+    return sum(_values(child) for child in children if isinstance(child, Message))
