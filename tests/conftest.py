@@ -6,8 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> None:
+    """Small networks are slower on several threads, and far slower where other work shares the cores."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

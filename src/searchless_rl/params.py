@@ -99,19 +99,28 @@ class SelfPlayParams(_Section):
 
 
 class GridParams(_Section):
-    """The study's cells, an explicit list."""
+    """The study's cells, spelled out: cell id -> the warm-start games it begins from.
 
-    cells: tuple[CellId, ...]
-    seeds: tuple[Annotated[int, Field(ge=0)], ...]
+    The games are those of the cell's seed; they are written beside it because the pipeline's templates
+    cannot take an id apart.
+    """
+
+    cells: dict[CellId, str]
+    warm_starts: dict[str, Annotated[int, Field(ge=0)]]
 
     @model_validator(mode="after")
-    def _distinct(self) -> GridParams:
-        repeated = sorted({cell for cell in self.cells if self.cells.count(cell) > 1})
-        if repeated:
-            raise ValueError(f"cells named twice: {', '.join(repeated)}")
-        missing = {Cell.parse(cell).seed for cell in self.cells} - set(self.seeds)
-        if missing:
-            raise ValueError(f"seeds {sorted(missing)} of grid.cells are not in grid.seeds")
+    def _games_of_the_seed(self) -> GridParams:
+        for name, seed in self.warm_starts.items():
+            if name != f"s{seed}":
+                raise ValueError(
+                    f"warm_starts.{name}: {seed} is not allowed; the games of seed {seed} are s{seed}"
+                )
+        for cell, games in self.cells.items():
+            seed = Cell.parse(cell).seed
+            if games != f"s{seed}" or games not in self.warm_starts:
+                raise ValueError(
+                    f"cells.{cell}: {games!r} is not allowed; write s{seed}, named under grid.warm_starts"
+                )
         return self
 
 
@@ -119,6 +128,7 @@ class EvaluationParams(_Section):
     """Measuring a network."""
 
     batch_size: PositiveInt
+    suites: tuple[Literal["selection", "main", "hard"], ...]
 
 
 class TrackingParams(_Section):

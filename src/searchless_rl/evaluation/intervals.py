@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
+from typing import SupportsIndex
 
 from statsmodels.stats.proportion import proportion_confint
 
 
-def _checked(k: int, n: int, confidence: float) -> tuple[int, int]:
+def _checked(k: SupportsIndex, n: SupportsIndex, confidence: float) -> tuple[int, int]:
     for name, value in (("k", k), ("n", n)):
         if isinstance(value, bool) or not isinstance(value, Integral):
             raise ValueError(f"{name} must be an integer count, got {value!r} ({type(value).__name__})")
+    k, n = int(k), int(n)
     if n < 0 or k < 0 or k > n:
         raise ValueError(f"counts must satisfy 0 <= k <= n, got k = {k}, n = {n}")
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}")
-    return int(k), int(n)
+    return k, n
 
 
-def wilson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+def wilson(k: SupportsIndex, n: SupportsIndex, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson score interval of a rate, as fractions in [0, 1].
 
     Args:
@@ -46,7 +48,7 @@ def wilson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     return min(max(float(low), 0.0), rate), max(min(float(high), 1.0), rate)
 
 
-def half_width(k: int, n: int, confidence: float = 0.95) -> float:
+def half_width(k: SupportsIndex, n: SupportsIndex, confidence: float = 0.95) -> float:
     """Half the length of `wilson`'s interval, as a fraction (the paper prints it in percentage points).
 
     The interval is not centred on ``k / n``; this is the number the paper prints after its plus-minus sign.

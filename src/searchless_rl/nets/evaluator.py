@@ -50,7 +50,7 @@ class Evaluator:
             if filled < self.batch_size:
                 padding = np.zeros((self.batch_size - filled, *chunk.shape[1:]), np.float32)
                 chunk = np.concatenate([chunk, padding])
-            out = self.network(torch.from_numpy(chunk).to(self.device))
+            out = self.network(torch.from_numpy(np.ascontiguousarray(chunk)).to(self.device))
             policy[begin : begin + filled] = out.policy[:filled].cpu().numpy()
             wdl[begin : begin + filled] = out.wdl[:filled].cpu().numpy()
         return Evaluation(policy, wdl)

@@ -77,8 +77,10 @@ def train_cell(
 def _fit(module: SelfPlayModule, scratch: Path, precision: str, show_progress: bool) -> None:
     for name in ("pytorch_lightning", "lightning"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    # One batch of nothing per step: the module makes its own data.
-    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    # The data loader carries one empty batch per step, since the module makes its own data: advice on
+    # workers and on resuming a loader does not apply. The third is Lightning's own use of torch.
+    for message in (".*does not have many workers.*", ".*dataloader is not resumable.*", ".*LeafSpec.*"):
+        warnings.filterwarnings("ignore", message=message)
     metrics = MetricsWriter(scratch / METRICS)
     checkpointer = Checkpointer(scratch / CHECKPOINT, module.params.checkpoint_every, metrics)
     progress = [Progress(module.cell.id)] if show_progress else []

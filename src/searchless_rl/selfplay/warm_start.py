@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from searchless_rl.board import GameBatch
+from searchless_rl.files import write_atomically
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.selfplay.distributions import LegalRows, sample
 from searchless_rl.selfplay.randomness import Stream, uniforms
@@ -42,7 +43,7 @@ def play_warm_start(base: Evaluator, games: int, full_moves: int, seed: int) -> 
 
 def write_games(games: GameBatch, path: Path) -> None:
     """Write the moves of games that began from the standard position, as JSON."""
-    path.write_text(json.dumps({"moves": games.moves}, separators=(",", ":")) + "\n", encoding="utf-8")
+    write_atomically(path, json.dumps({"moves": games.moves}, separators=(",", ":")) + "\n")
 
 
 def read_games(path: Path) -> GameBatch:

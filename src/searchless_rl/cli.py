@@ -1,0 +1,176 @@
+"""`searchless`: one thin subcommand per stage of the pipeline, and a few for people."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+# Imports of the heavy parts stay inside the commands: `searchless --help` and the small stages must not
+# wait seconds for torch and Lightning.
+from searchless_rl.params import Params, load_params, write_scale
+
+DATA = Path("data")
+SCRATCH = Path("scratch")
+
+
+def _set_threads(params: Params) -> None:
+    import torch
+
+    torch.set_num_threads(params.threads)
+
+
+def _base_path(params: Params) -> Path:
+    """The fetched copy of the base network, whatever `base` names."""
+    return DATA / "base" / "base.pb.gz"
+
+
+def _interactive() -> bool:
+    return sys.stderr.isatty()
+
+
+def fetch(arguments: argparse.Namespace) -> None:
+    """Download the base network of params.yaml, or the file named."""
+    from searchless_rl.suites.stage import fetch_base, fetch_named
+
+    if arguments.name:
+        print(fetch_named(arguments.name, DATA))
+    else:
+        fetch_base(load_params().base, DATA)
+
+
+def suites(arguments: argparse.Namespace) -> None:
+    """Build the puzzle suites."""
+    from searchless_rl.suites.stage import make_suites
+
+    make_suites(load_params().suites, DATA / "suites")
+
+
+def warm_start(arguments: argparse.Namespace) -> None:
+    """Play the warm-start games of a seed."""
+    from searchless_rl.selfplay.stage import make_warm_start
+
+    params = load_params()
+    _set_threads(params)
+    make_warm_start(
+        _base_path(params),
+        DATA / "warm_start" / f"s{arguments.seed}.json",
+        games=params.selfplay.games,
+        full_moves=params.selfplay.warm_start_moves,
+        seed=arguments.seed,
+        batch_size=params.evaluation.batch_size,
+    )
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """Train one cell by self-play."""
+    from searchless_rl.cells import Cell
+    from searchless_rl.selfplay.stage import train_cell
+
+    params = load_params()
+    cell = Cell.parse(arguments.cell)
+    _set_threads(params)
+    train_cell(
+        cell,
+        params.selfplay,
+        base=_base_path(params),
+        warm_start=DATA / "warm_start" / f"s{cell.seed}.json",
+        out=DATA / "cells" / cell.id,
+        scratch=SCRATCH / "cells" / cell.id,
+        show_progress=_interactive(),
+    )
+
+
+def tactics(arguments: argparse.Namespace) -> None:
+    """Score a model ("base" or a cell) on the puzzle suites."""
+    from searchless_rl.cells import Cell
+    from searchless_rl.evaluation.stage import run_tactics
+
+    params = load_params()
+    if arguments.model == "base":
+        weights = _base_path(params)
+    else:
+        weights = DATA / "cells" / Cell.parse(arguments.model).id / "weights.pb.gz"
+    _set_threads(params)
+    run_tactics(
+        weights,
+        DATA / "suites",
+        params.evaluation.suites,
+        DATA / "tactics" / arguments.model,
+        batch_size=params.evaluation.batch_size,
+        show_progress=_interactive(),
+    )
+
+
+def tables(arguments: argparse.Namespace) -> None:
+    """Build the tables from what is measured."""
+    from searchless_rl.reports.stage import build_tables
+
+    params = load_params()
+    build_tables(params, DATA, Path("reports") / params.scale)
+
+
+def sync(arguments: argparse.Namespace) -> None:
+    """Mirror finished files into MLflow; what is pending is listed and can be synced later."""
+    from searchless_rl.files import write_atomically
+    from searchless_rl.tracking import sync as sync_runs
+
+    params = load_params()
+    report = sync_runs(params, Path.cwd())
+    write_atomically(Path("reports") / params.scale / "sync.json", report.to_json())
+    print(report.summary())
+
+
+def scale(arguments: argparse.Namespace) -> None:
+    """Write scales/NAME.yaml to params.yaml."""
+    print(f"{write_scale(arguments.name)} now holds scales/{arguments.name}.yaml")
+
+
+def describe(arguments: argparse.Namespace) -> None:
+    """Print what an Lc0 network file holds."""
+    import json
+
+    from searchless_rl.lc0 import describe as describe_network
+
+    print(json.dumps(describe_network(arguments.weights), indent=2))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="searchless", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, run: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
+        text = (run.__doc__ or "").strip()
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(run=run)
+        return command
+
+    add("fetch", fetch).add_argument("name", nargs="?", help="a known file; default: the base of params.yaml")
+    add("suites", suites)
+    add("warm-start", warm_start).add_argument("seed", type=int)
+    add("train", train).add_argument("cell", help="TERM-TAU-BETA-sSEED, e.g. forward_kl-adaptive-0.01-s0")
+    add("tactics", tactics).add_argument("model", help='"base" or a cell')
+    add("tables", tables)
+    add("sync", sync)
+    add("scale", scale).add_argument("name", help="smoke, mini or paper")
+    add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a subcommand; a failure is one message on stderr and a non-zero exit status."""
+    arguments = _parser().parse_args(argv)
+    try:
+        arguments.run(arguments)
+    except KeyboardInterrupt:
+        print("searchless: interrupted; run the same command to continue", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, RuntimeError) as error:
+        if os.environ.get("SEARCHLESS_DEBUG"):
+            raise
+        print(f"searchless {arguments.command}: {error}", file=sys.stderr)
+        print("(SEARCHLESS_DEBUG=1 shows where)", file=sys.stderr)
+        return 1
+    return 0

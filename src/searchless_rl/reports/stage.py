@@ -1,0 +1,87 @@
+"""The stage `tables`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from searchless_rl.files import write_json
+from searchless_rl.params import Params
+from searchless_rl.reports.formats import MISSING, percent, write_table
+from searchless_rl.reports.models import read_measured
+from searchless_rl.reports.tables import beta_name, table1, table2, table6, tau_name, term_name
+from searchless_rl.timing import TIMING
+
+_INTERVALS = (
+    "Accuracies are percentages with half-widths of 95 % Wilson intervals; the CSV has k, n and both bounds."
+)
+
+
+def build_tables(params: Params, data: Path, out: Path) -> None:
+    """Write table1, table2 and table6 (CSV, Markdown, LaTeX) and timings.json into `out`.
+
+    A cell whose files are missing keeps its row, with dashes.
+    """
+    models = read_measured(data / "tactics", params.grid.cells)
+    write_table(
+        table1(models),
+        out / "table1",
+        title=f"Table 1 ({params.scale} scale): puzzle accuracy",
+        note=f"Every arm at the beta selected in Table 6. {_INTERVALS}",
+        columns={
+            "Exploration term": term_name,
+            "Self-play τ": tau_name,
+            "β": beta_name,
+            "Acc (%)": lambda row: percent(row["accuracy"], row["low"], row["high"]),
+            "solved": lambda row: _counts(row, ""),
+            "Acc ≥2400 (%)": lambda row: percent(row["hard_accuracy"], row["hard_low"], row["hard_high"]),
+            "solved ≥2400": lambda row: _counts(row, "hard_"),
+        },
+    )
+    write_table(
+        table2(params),
+        out / "table2",
+        title=f"Table 2 ({params.scale} scale): training settings",
+        note="Generated from params.yaml; the paper's value stands beside this scale's.",
+        columns={
+            "Setting": lambda row: row["item"],
+            "Paper": lambda row: row["paper"],
+            "Here": lambda row: row["ours"] if row["same"] else f"**{row['ours']}**",
+        },
+    )
+    write_table(
+        table6(models),
+        out / "table6",
+        title=f"Table 6 ({params.scale} scale): coefficient selection",
+        note=f"Bold: the beta each arm carries into Table 1, of equals the smaller. {_INTERVALS}",
+        columns={
+            "Exploration term": term_name,
+            "Self-play τ": tau_name,
+            "β": beta_name,
+            "Acc (%)": _selection_accuracy,
+            "solved": lambda row: _counts(row, ""),
+        },
+    )
+    write_json(out / "timings.json", _timings(data))
+
+
+def _counts(row: pd.Series, prefix: str) -> str:
+    return MISSING if pd.isna(row[f"{prefix}k"]) else f"{row[f'{prefix}k']} / {row[f'{prefix}n']}"
+
+
+def _selection_accuracy(row: pd.Series) -> str:
+    text = percent(row["accuracy"], row["low"], row["high"])
+    return f"**{text}**" if row["selected"] and row["term"] != "none" else text
+
+
+def _timings(data: Path) -> dict[str, Any]:
+    """Wall time and peak memory of every stage that recorded them, and the sum of the times."""
+    stages = {
+        path.parent.relative_to(data).as_posix(): json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted(data.rglob(TIMING))
+    }
+    total = round(sum(stage["seconds"] for stage in stages.values()), 1)
+    return {"total_seconds": total, "stages": stages}

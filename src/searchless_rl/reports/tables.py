@@ -1,0 +1,106 @@
+"""Tables 1, 2 and 6 of the paper from what the stages measured. Pure: frames in, frames out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from searchless_rl.cells import format_beta
+from searchless_rl.params import Params
+from searchless_rl.reports.models import DECADES, TAU_NAMES, TERM_NAMES, Measured, select_cells
+
+_RATE_KEYS = ("k", "n", "accuracy", "low", "high")
+
+
+def _identity(model: Measured) -> dict[str, Any]:
+    cell = model.cell
+    if cell is None:
+        return {"model": model.name, "term": "base", "tau": None, "beta": None, "seed": None}
+    return {"model": model.name, "term": cell.term, "tau": cell.tau, "beta": cell.beta, "seed": cell.seed}
+
+
+def _rates(model: Measured, suite: str, prefix: str = "") -> dict[str, Any]:
+    return {f"{prefix}{key}": model.figure(suite, key) for key in _RATE_KEYS}
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows)
+    counts = [name for name in frame.columns if name.split("_")[-1] in ("k", "n", "seed")]
+    return frame.astype(dict.fromkeys(counts, "Int64"))
+
+
+def table6(models: Sequence[Measured]) -> pd.DataFrame:
+    """Coefficient selection on the selection suite: base, unregularized runs, every decade cell.
+
+    Columns: model, term, tau, beta, seed, k, n, accuracy, low, high (fractions, 95 % Wilson), selected.
+    """
+    selected = {model.name for model in select_cells(models)}
+    return _frame(
+        [
+            _identity(model) | _rates(model, "selection") | {"selected": model.name in selected}
+            for model in models
+            if model.cell is None or model.cell.term == "none" or model.cell.beta in DECADES
+        ]
+    )
+
+
+def table1(models: Sequence[Measured]) -> pd.DataFrame:
+    """Accuracy of the base and of each arm's selected model on the main and the >= 2400 suite.
+
+    Columns: model, term, tau, beta, seed, then k, n, accuracy, low, high, and the same prefixed hard_.
+    """
+    chosen = [model for model in models if model.cell is None] + select_cells(models)
+    return _frame(
+        [_identity(model) | _rates(model, "main") | _rates(model, "hard", "hard_") for model in chosen]
+    )
+
+
+def term_name(row: pd.Series) -> str:
+    """The exploration term as the paper prints it."""
+    return "Frozen base" if row["term"] == "base" else TERM_NAMES[row["term"]]
+
+
+def tau_name(row: pd.Series) -> str:
+    """The sampling temperature as the paper prints it."""
+    return "–" if row["term"] == "base" else TAU_NAMES[row["tau"]]
+
+
+def beta_name(row: pd.Series) -> str:
+    """Beta as a plain decimal; the base and the unregularized runs have none."""
+    return "–" if row["term"] in ("base", "none") else format_beta(float(row["beta"]))
+
+
+def table2(params: Params) -> pd.DataFrame:
+    """Training settings, the paper's value beside this scale's (columns item, paper, ours, same)."""
+    ours, rates = params.selfplay, params.selfplay.learning_rates
+    adam = (ours.adam_beta1, ours.adam_beta2)
+
+    def pair(first: float, second: float) -> str:
+        return f"{first:g} / {second:g}"
+
+    def warmup(steps: int) -> str:
+        return f"{steps}-step linear warmup, then constant"
+
+    rows = [
+        ("Optimizer", "AdamW, β1 = 0.9, β2 = 0.98", "AdamW, β1 = {:g}, β2 = {:g}".format(*adam)),
+        ("Weight decay", "0", f"{ours.weight_decay:g}"),
+        ("Schedule", warmup(200), warmup(ours.warmup_steps)),
+        ("Learning rate (backbone / final block)", pair(3e-6, 1e-5), pair(rates.backbone, rates.final_block)),
+        ("Learning rate (policy head / value head)", pair(1e-5, 3e-5),
+         pair(rates.policy_head, rates.value_head)),
+        ("Total steps", "2000", f"{ours.steps}"),
+        ("Parallel games / batch size", "1024", f"{ours.games}"),
+        ("Max plies per game", "512 (drawn at cap)", f"{ours.max_plies} (drawn at cap)"),
+        ("Value-loss coefficient c_v", "0.2", f"{ours.value_coefficient:g}"),
+        ("EMA decay α", "0.995", f"{ours.ema_decay:g}"),
+        ("Importance-sampling cap", "1", f"{ours.importance_cap:g}"),
+        ("Forward-KL weight β (headline)", "0.01", format_beta(params.headline_beta)),
+        ("Gradient clipping / precision", "none / float32", f"none / {ours.precision}"),
+        ("Dropout / stochastic depth", "off", "off"),
+        ("Warm start, full moves of the base", "Uniform{0..60}", f"Uniform{{0..{ours.warm_start_moves}}}"),
+        ("Base network", "bt4", params.base),
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["item", "paper", "ours"])
+    return frame.assign(same=frame["paper"] == frame["ours"])

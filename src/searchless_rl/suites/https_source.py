@@ -1,0 +1,189 @@
+"""Download of one file over https: resumed where it broke off, never more on disk than its pinned size."""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import re
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from tqdm import tqdm
+
+from searchless_rl import __version__
+from searchless_rl.files import sha256_of
+from searchless_rl.suites.sources import RemoteFile, SourceError
+from searchless_rl.suites.verify import looks_like_html
+
+logger = logging.getLogger(__name__)
+
+#: Opens a request with a time-out in seconds; may raise what `urllib.request.urlopen` raises.
+Opener = Callable[[urllib.request.Request, float], http.client.HTTPResponse]
+
+_CHUNK = 1 << 18
+_PROGRESS_FROM = 8 << 20
+_TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+
+class _TryAgain(Exception):
+    """The transfer broke off in a way another request may mend."""
+
+
+class HttpsOnlyRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to https addresses and to nothing else."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        if urlsplit(newurl).scheme != "https":
+            raise SourceError(f"redirects to {newurl}, which is not https")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def open_https(request: urllib.request.Request, timeout_s: float) -> http.client.HTTPResponse:
+    """Opener for real use: certificates checked, proxies from the environment, redirects to https only."""
+    response: http.client.HTTPResponse = urllib.request.build_opener(HttpsOnlyRedirects()).open(
+        request, timeout=timeout_s
+    )
+    return response
+
+
+def download(
+    url: str,
+    entry: RemoteFile,
+    part: Path,
+    *,
+    opener: Opener = open_https,
+    timeout_s: float = 30.0,
+    attempts: int = 6,
+    pause_s: float = 1.0,
+) -> None:
+    """Bring `part` to the entry's size, resuming from what it holds; the caller checks the hash.
+
+    Bytes from several requests are hashed here first, and fetched anew in one go if they do not fit
+    together: the file at the address may have changed in between, or `part` stem from something else.
+
+    Args:
+        url: an address `opener` accepts.
+        entry: size (bytes) and hash.
+        part: where to write; what it holds is kept when the transfer fails, for the next call to resume.
+        opener: how to open the address.
+        timeout_s: seconds without a byte after which a request is given up.
+        attempts: requests at most.
+        pause_s: seconds between requests.
+
+    Raises:
+        SourceError: the source cannot give the file, or not within `attempts` requests.
+        OSError: `part` cannot be written.
+    """
+    pieced = False
+    reason = ""
+    for attempt in range(attempts):
+        if attempt:
+            logger.info("%s: %s; trying again", url, reason)
+            time.sleep(pause_s)
+        have = part.stat().st_size if part.exists() else 0
+        pieced = pieced or have > 0
+        try:
+            if have < entry.size:
+                _transfer(url, entry, part, have, opener, timeout_s)
+            if not pieced or sha256_of(part) == entry.sha256:
+                return
+            part.unlink()
+            pieced = False
+            reason = "the parts fetched do not fit together"
+        except _TryAgain as error:
+            reason = str(error)
+    raise SourceError(f"{reason} (gave up after {attempts} requests)")
+
+
+def _transfer(url: str, entry: RemoteFile, part: Path, have: int, opener: Opener, timeout_s: float) -> None:
+    headers = {"User-Agent": f"searchless-rl/{__version__}", "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    try:
+        response = opener(urllib.request.Request(url, headers=headers), timeout_s)
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == 416 and have:
+                part.unlink()
+                raise _TryAgain("the server cannot resume (HTTP 416)") from error
+            if error.code in _TRANSIENT_STATUS:
+                raise _TryAgain(f"HTTP {error.code} {error.reason}") from error
+            raise SourceError(f"HTTP {error.code} {error.reason}") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise _TryAgain(_network_reason(error, timeout_s)) from error
+    with response:
+        start = _start(response, entry, part, have)
+        _receive(response, entry, part, start, timeout_s)
+
+
+def _start(response: http.client.HTTPResponse, entry: RemoteFile, part: Path, have: int) -> int:
+    """The offset of the first byte the response carries; refuses responses of another length than pinned."""
+    if response.status == 206:
+        match = _CONTENT_RANGE.match(response.headers.get("Content-Range", ""))
+        if match is None or int(match[1]) != have:
+            part.unlink(missing_ok=True)
+            raise _TryAgain("the server resumed at another place than asked")
+        start, total = have, match[2]
+    else:  # a server that ignores Range sends the whole file with status 200
+        start, total = 0, response.headers.get("Content-Length", "*")
+    if total.isdigit() and int(total) != entry.size:
+        part.unlink(missing_ok=True)
+        if start == 0 and looks_like_html(response.read(512)):
+            raise SourceError("answered with a web page (HTML), not with the file")
+        raise SourceError(f"the file there has {int(total):,} bytes, expected {entry.size:,}")
+    return start
+
+
+def _receive(
+    response: http.client.HTTPResponse, entry: RemoteFile, part: Path, start: int, timeout_s: float
+) -> None:
+    quiet = entry.size < _PROGRESS_FROM or not sys.stderr.isatty()
+    have = start
+    with (
+        part.open("ab" if start else "wb") as handle,
+        tqdm(
+            total=entry.size, initial=start, desc=entry.file_name, unit="B", unit_scale=True, disable=quiet
+        ) as bar,
+    ):
+        while True:
+            try:
+                chunk = response.read1(_CHUNK)
+            except (OSError, http.client.HTTPException) as error:
+                raise _TryAgain(_network_reason(error, timeout_s)) from error
+            if not chunk:
+                break
+            if have + len(chunk) > entry.size:
+                part.unlink()
+                raise SourceError(f"sends more than the expected {entry.size:,} bytes")
+            handle.write(chunk)
+            have += len(chunk)
+            bar.update(len(chunk))
+    if have == entry.size:
+        return
+    with part.open("rb") as handle:
+        if looks_like_html(handle.read(512)):
+            part.unlink()
+            raise SourceError("answered with a web page (HTML), not with the file")
+    raise _TryAgain(f"the transfer ended after {have:,} of {entry.size:,} bytes")
+
+
+def _network_reason(error: Exception, timeout_s: float) -> str:
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, TimeoutError):
+        return f"no answer within {timeout_s:g} s"
+    return f"network error: {cause or type(cause).__name__}"

