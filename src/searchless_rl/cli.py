@@ -120,7 +120,7 @@ def sync(arguments: argparse.Namespace) -> None:
     params = load_params()
     report = sync_runs(params, Path.cwd())
     write_atomically(Path("reports") / params.scale / "sync.json", report.to_json())
-    print(report.summary())
+    print(report.message)
 
 
 def scale(arguments: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ from searchless_rl.evaluation import tactics
 from searchless_rl.evaluation.stage import run_tactics
 from searchless_rl.evaluation.tactics import score_suite, summarize
 from searchless_rl.lc0 import load_network
-from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.nets.evaluator import Evaluation, Evaluator
 from searchless_rl.suites.files import SuiteItem, write_suite
 from searchless_rl.suites.puzzles import Puzzle, read_puzzles
 from searchless_rl.suites.winning import winning_sets
@@ -134,11 +134,11 @@ def test_a_hand_made_line_has_the_product_of_its_probabilities():
             rows.append(logits)
         board.push_uci(uci)
 
-    class Scripted:
-        def __call__(self, planes):
-            return type("Out", (), {"policy": rows.pop(0)})
+    def scripted(planes):
+        assert len(planes) == 3
+        return Evaluation(np.concatenate(rows), None)
 
-    scores = score_suite(Scripted(), [SuiteItem(puzzle, winning)])
+    scores = score_suite(scripted, [SuiteItem(puzzle, winning)])
     assert math.exp(scores["log_probability"][0]) == pytest.approx(0.5 * 0.25 * 0.4, rel=1e-6)
     assert scores["correct"][0] == 3
     assert scores["solved"][0]

@@ -52,6 +52,13 @@ class LegalMoves:
     row: np.ndarray
     start: np.ndarray
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[LegalMoves]) -> LegalMoves:
+        """The positions of all parts, one part after the other."""
+        counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.start) for part in parts)])
+        index = np.concatenate([np.zeros(0, np.int64), *(part.index for part in parts)])
+        return cls(index, np.repeat(np.arange(len(counts) - 1), counts[1:]), np.cumsum(counts))
+
     def mask(self) -> np.ndarray:
         """bool [N, 1858]: True where a move is legal."""
         mask = np.zeros((len(self.start) - 1, POLICY_SIZE), bool)
@@ -150,10 +157,9 @@ class GameBatch:
         """Legal moves of `rows` (all rows by default); `LegalMoves.row` counts within `rows`."""
         chosen = range(len(self)) if rows is None else rows.tolist()
         lists = [self._legal_moves(row) for row in chosen]
-        counts = np.array([len(moves) for moves in lists], np.int64)
-        start = np.concatenate([[0], np.cumsum(counts)])
+        start = np.cumsum([0, *(len(moves) for moves in lists)], dtype=np.int64)
         index = np.concatenate(lists) if lists else np.zeros(0, np.int64)
-        return LegalMoves(index, np.repeat(np.arange(len(lists)), counts), start)
+        return LegalMoves(index, np.repeat(np.arange(len(lists)), np.diff(start)), start)
 
     def planes(self, rows: np.ndarray | None = None) -> np.ndarray:
         """float32 [n, 112, 8, 8] input planes of `rows` (all rows by default)."""

@@ -18,7 +18,6 @@ PIECES = (
 )
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
 FILE_A, FILE_H = 0x0101010101010101, 0x8080808080808080
-_START_FEN = chess.Board().fen(en_passant="fen").rsplit(" ", 2)[0]
 
 
 class PositionError(ValueError):
@@ -50,6 +49,10 @@ def bitboards(board: cozy.Board) -> tuple[int, ...]:
     return tuple(bits & white for bits in pieces) + tuple(bits & ~white for bits in pieces)
 
 
+_START = bitboards(cozy.Board.startpos())
+_START_RIGHTS = chess.BB_CORNERS
+
+
 def _undo_double_push(position: tuple[int, ...], en_passant_square: int) -> tuple[int, ...]:
     """The pawn that just passed `en_passant_square` back on its home rank."""
     is_white_push = en_passant_square // 8 == 2
@@ -76,12 +79,14 @@ def read_root(fen: str | None) -> Root:
         raise PositionError(f"not a playable position: {fen!r} ({status!r})")
     if checked.chess960:
         raise PositionError(f"Chess960 castling rights are not supported: {fen!r}")
-    text = checked.fen(en_passant="fen")
-    board = cozy.Board.from_fen(text)
-    if text.rsplit(" ", 2)[0] == _START_FEN:
-        return Root(board, (0,) * 12, -1)
+    try:
+        board = cozy.Board.from_fen(fen)
+    except ValueError:  # python-chess also reads FENs without counters, or with rights in another order
+        board = cozy.Board.from_fen(checked.fen(en_passant="fen"))
     position = bitboards(board)
     square = checked.ep_square
+    if position == _START and checked.turn and checked.castling_rights == _START_RIGHTS and square is None:
+        return Root(board, (0,) * 12, -1)
     if square is None:
         return Root(board, position, -1)
     return Root(board, _undo_double_push(position, square), chess.square_file(square))

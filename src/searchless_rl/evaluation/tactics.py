@@ -10,18 +10,27 @@ solver position s with winning set W(s), the marked move and every mate in one:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from searchless_rl.board import GameBatch
+from searchless_rl.board import POLICY_SIZE, GameBatch, LegalMoves
 from searchless_rl.evaluation.intervals import wilson
 from searchless_rl.evaluation.policy import argmax_moves, log_probabilities
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.suites.files import SuiteItem
 
 CHUNK = 1024  # puzzles in flight; bounds memory, not results
+COLUMNS = {
+    "puzzle_id": str,
+    "rating": np.int64,
+    "positions": np.int64,
+    "correct": np.int64,
+    "solved": bool,
+    "log_probability": np.float64,
+    "ties": np.int64,
+}
 
 
 def score_suite(
@@ -41,36 +50,31 @@ def score_suite(
         the most likely move in the winning set), solved, log_probability (−ℓ, nats), ties (positions whose
         choice another move ties).
     """
+    if not items:
+        return pd.DataFrame({name: np.zeros(0, kind) for name, kind in COLUMNS.items()})
     frames = []
     for begin in range(0, len(items), CHUNK):
         chunk = items[begin : begin + CHUNK]
         frames.append(_score_chunk(evaluator, chunk))
         advance(len(chunk))
-    if not frames:
-        return _score_chunk(evaluator, ())
     return pd.concat(frames, ignore_index=True)
 
 
 def _score_chunk(evaluator: Evaluator, items: Sequence[SuiteItem]) -> pd.DataFrame:
-    games = GameBatch([item.puzzle.fen for item in items])
-    correct, ties = np.zeros(len(items), np.int64), np.zeros(len(items), np.int64)
-    log_probability = np.zeros(len(items))
-    positions = np.array([len(item.winning) for item in items], np.int64)
-    for turn in range(int(positions.max(initial=0))):
-        rows = np.flatnonzero(positions > turn)
-        _play(games, items, rows, 2 * turn)
-        legal = games.legal(rows)
-        logits = evaluator(games.planes(rows)).policy
-        choice = argmax_moves(logits, legal)
-        log_policy = log_probabilities(logits, legal)
-        for place, row in enumerate(rows.tolist()):
-            winning = [games.index(row, uci) for uci in items[row].winning[turn]]
-            mine = slice(legal.start[place], legal.start[place + 1])
-            wins = np.isin(legal.index[mine], winning)
-            log_probability[row] += np.logaddexp.reduce(log_policy[mine][wins])
-            correct[row] += choice.move[place] in winning
-        ties[rows] += choice.tied
-        _play(games, items, rows[positions[rows] > turn + 1], 2 * turn + 1)
+    asked = _solver_positions(items)
+    # All positions of all turns in one call: the evaluator pads its last batch only.
+    logits = evaluator(asked.planes).policy
+    choice = argmax_moves(logits, asked.legal)
+    log_policy = log_probabilities(logits, asked.legal)
+    log_winning = np.logaddexp.reduceat(np.where(asked.wins, log_policy, -np.inf), asked.legal.start[:-1])
+    chosen = asked.legal.index == choice.move[asked.legal.row]
+    right = np.add.reduceat(chosen & asked.wins, asked.legal.start[:-1])
+
+    def per_puzzle(values: np.ndarray) -> np.ndarray:
+        return np.bincount(asked.puzzle, values, minlength=len(items))
+
+    positions = per_puzzle(np.ones(len(asked.puzzle))).astype(np.int64)
+    correct = per_puzzle(right).astype(np.int64)
     return pd.DataFrame(
         {
             "puzzle_id": [item.puzzle.id for item in items],
@@ -78,10 +82,39 @@ def _score_chunk(evaluator: Evaluator, items: Sequence[SuiteItem]) -> pd.DataFra
             "positions": positions,
             "correct": correct,
             "solved": correct == positions,
-            "log_probability": log_probability,
-            "ties": ties,
+            "log_probability": per_puzzle(log_winning),
+            "ties": per_puzzle(choice.tied).astype(np.int64),
         }
     )
+
+
+class _Asked(NamedTuple):
+    """Every solver position of some puzzles: planes, legal moves, which of these win, whose puzzle."""
+
+    planes: np.ndarray
+    legal: LegalMoves
+    wins: np.ndarray
+    puzzle: np.ndarray
+
+
+def _solver_positions(items: Sequence[SuiteItem]) -> _Asked:
+    games = GameBatch([item.puzzle.fen for item in items])
+    turns = np.array([len(item.winning) for item in items], np.int64)
+    planes, legal = [], []
+    puzzle: list[np.ndarray] = []
+    winning: list[int] = []  # position * 1858 + index, over all positions
+    for turn in range(int(turns.max(initial=0))):
+        rows = np.flatnonzero(turns > turn)
+        _play(games, items, rows, 2 * turn)
+        planes.append(games.planes(rows))
+        legal.append(games.legal(rows))
+        for position, row in enumerate(rows.tolist(), start=sum(len(earlier) for earlier in puzzle)):
+            winning += [POLICY_SIZE * position + games.index(row, uci) for uci in items[row].winning[turn]]
+        puzzle.append(rows)
+        _play(games, items, rows[turns[rows] > turn + 1], 2 * turn + 1)
+    moves = LegalMoves.concatenate(legal)
+    wins = np.isin(POLICY_SIZE * moves.row + moves.index, winning)
+    return _Asked(np.concatenate(planes), moves, wins, np.concatenate(puzzle))
 
 
 def _play(games: GameBatch, items: Sequence[SuiteItem], rows: np.ndarray, ply: int) -> None:

@@ -1,0 +1,259 @@
+"""What one run shows, read from the files of the pipeline."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from searchless_rl.cells import Cell, format_beta
+from searchless_rl.files import sha256_of
+from searchless_rl.params import Params
+
+REPORT_FOLDERS = ("reports", "paper_figures")
+REPORT_SUFFIXES = {".csv", ".md", ".tex", ".json", ".pdf", ".png"}
+SUITE_METRICS = {
+    "accuracy": "accuracy",
+    "low": "accuracy_low",
+    "high": "accuracy_high",
+    "geometric_mean": "solution_probability_gm",
+    "arithmetic_mean": "solution_probability_am",
+    "n": "n",
+    "k": "k",
+}
+
+
+class MissingFile(Exception):
+    """A file that its stage has not written yet."""
+
+
+class MalformedFile(Exception):
+    """A file that does not say what it should; the message names it, and the line."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run.
+
+    Attributes:
+        name: run name: cell id, ``base`` or the pipeline's.
+        key: hash of everything the run mirrors.
+        params: MLflow parameters.
+        tags: MLflow tags, without those that tie the run to a revision.
+        metrics: final figures.
+        curves: file of the learning curves.
+        artifacts: files by their name among the artifacts.
+    """
+
+    name: str
+    key: str
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    metrics: Mapping[str, float]
+    curves: Path | None
+    artifacts: Mapping[str, Path]
+
+
+def read_base(root: Path, params: Params) -> RunRecord:
+    """The untrained base network.
+
+    Raises:
+        MissingFile, MalformedFile: no summary of its tactics, or not a good one.
+    """
+    path = root / "data/tactics/base/summary.json"
+    _require(root, path)
+    summary = _Document(root, path)
+    return RunRecord(
+        name="base",
+        key=_hash_of("base", params.base, sha256_of(path)),
+        params={"base": params.base},
+        tags={"searchless.kind": "base", "searchless.arm": "base", **_weights(summary)},
+        metrics=_suite_metrics(summary),
+        curves=None,
+        artifacts={"summary.json": path},
+    )
+
+
+def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
+    """A trained and measured cell; its curves are not read yet.
+
+    Raises:
+        MissingFile, MalformedFile: a file of the cell is absent, or not a good one.
+    """
+    metrics = root / "data/cells" / cell.id / "metrics.jsonl"
+    manifest = metrics.with_name("cell.json")
+    tactics = root / "data/tactics" / cell.id / "summary.json"
+    for path in (manifest, metrics, tactics):
+        _require(root, path)
+    trained, summary = _Document(root, manifest), _Document(root, tactics)
+    if trained.text("cell") != cell.id:
+        trained.refuse(f"is about {trained.text('cell')}")
+    final = {f"final/{name}": value for name, value in trained.numbers("final").items()}
+    return RunRecord(
+        name=cell.id,
+        key=_hash_of("cell", cell.id, params.base, *map(sha256_of, (manifest, metrics, tactics))),
+        params={
+            "term": cell.term,
+            "tau": cell.tau,
+            "beta": format_beta(cell.beta),
+            "seed": str(cell.seed),
+            "base": params.base,
+            "precision": trained.text("precision"),
+            **flatten(trained.mapping("params"), "selfplay"),
+        },
+        tags={
+            "searchless.kind": "cell",
+            "searchless.arm": cell.arm,
+            "searchless.base_sha256": trained.text("base_sha256"),
+            "searchless.warm_start_sha256": trained.text("warm_start_sha256"),
+            **_weights(summary),
+        },
+        metrics=_suite_metrics(summary) | final,
+        curves=metrics,
+        artifacts={"cell.json": manifest, "summary.json": tactics},
+    )
+
+
+def read_curves(path: Path, root: Path) -> dict[str, list[tuple[int, float]]]:
+    """Every metric as (optimizer step, value), ``train/`` before its name.
+
+    Raises:
+        MalformedFile: a line that is torn, no JSON object, out of order or not finite.
+    """
+    curves: dict[str, list[tuple[int, float]]] = {}
+    last = 0
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise MalformedFile(f"{_relative(root, path)}: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        where = f"{_relative(root, path)} line {number}"
+        record = _parse(line, where)
+        step = record.pop("step", None)
+        if not isinstance(step, int) or isinstance(step, bool) or step <= last:
+            raise MalformedFile(f"{where}: step {step!r} after step {last}")
+        last = step
+        for name, value in record.items():
+            curves.setdefault(f"train/{name}", []).append((step, _number(value, f"{where}: {name}")))
+    if not curves:
+        raise MalformedFile(f"{_relative(root, path)}: no metrics")
+    return curves
+
+
+def report_files(root: Path, scale: str) -> dict[str, Path]:
+    """Tables, figures and params.yaml, by their name among the parent's artifacts."""
+    found = {"params.yaml": root / "params.yaml"} if (root / "params.yaml").is_file() else {}
+    for folder in REPORT_FOLDERS:
+        top = root / folder / scale
+        for path in sorted(top.rglob("*")):
+            # What a sync says of itself would change with every sync.
+            if path.suffix in REPORT_SUFFIXES and path.is_file() and path.name != "sync.json":
+                found[f"{folder}/{path.relative_to(top).as_posix()}"] = path
+    return found
+
+
+def hash_of_files(files: Mapping[str, Path]) -> str:
+    """SHA-256 of names and contents."""
+    return _hash_of(*(part for name in sorted(files) for part in (name, sha256_of(files[name]))))
+
+
+def flatten(value: Any, prefix: str = "") -> dict[str, str]:
+    """Nested parameters as dotted keys and the text MLflow stores."""
+    if isinstance(value, Mapping):
+        parts = [flatten(item, f"{prefix}.{key}" if prefix else str(key)) for key, item in value.items()]
+        return {key: item for part in parts for key, item in part.items()}
+    if isinstance(value, (list, tuple)):
+        return {prefix: " ".join(map(str, value))}
+    return {prefix: value if isinstance(value, str) else json.dumps(value)}
+
+
+class _Document:
+    """A JSON object whose parts are checked as they are read."""
+
+    def __init__(self, root: Path, path: Path) -> None:
+        self._where = _relative(root, path)
+        try:
+            content = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise MalformedFile(f"{self._where}: {error}") from error
+        self._values = _parse(content, self._where)
+
+    def refuse(self, problem: str) -> NoReturn:
+        raise MalformedFile(f"{self._where}: {problem}")
+
+    def text(self, key: str) -> str:
+        value = self._values.get(key)
+        if not isinstance(value, str):
+            self.refuse(f"{key}: expected a string, found {value!r}")
+        return value
+
+    def mapping(self, key: str) -> dict[str, Any]:
+        value = self._values.get(key)
+        if not isinstance(value, dict):
+            self.refuse(f"{key}: expected an object, found {value!r}")
+        return value
+
+    def numbers(self, key: str) -> dict[str, float]:
+        return {
+            name: _number(value, f"{self._where}: {key}.{name}") for name, value in self.mapping(key).items()
+        }
+
+    def suites(self) -> dict[str, dict[str, float]]:
+        """Figures by suite; those of an empty suite that are null are left out."""
+        suites = {}
+        for suite, figures in self.mapping("suites").items():
+            if not isinstance(figures, dict):
+                self.refuse(f"suites.{suite}: expected an object, found {figures!r}")
+            suites[suite] = {
+                name: _number(value, f"{self._where}: suites.{suite}.{name}")
+                for name, value in figures.items()
+                if value is not None
+            }
+        return suites
+
+
+def _suite_metrics(summary: _Document) -> dict[str, float]:
+    return {
+        f"{suite}/{SUITE_METRICS[name]}": value
+        for suite, figures in summary.suites().items()
+        for name, value in figures.items()
+        if name in SUITE_METRICS
+    }
+
+
+def _weights(summary: _Document) -> dict[str, str]:
+    return {"searchless.weights_sha256": summary.text("weights_sha256")}
+
+
+def _require(root: Path, path: Path) -> None:
+    if not path.exists():
+        raise MissingFile(f"{_relative(root, path)} is not made yet (`dvc repro` makes it)")
+
+
+def _parse(content: str, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(content)
+    except json.JSONDecodeError as error:
+        line = f" line {error.lineno}" if " line " not in where else ""
+        raise MalformedFile(f"{where}{line}: not JSON, or cut off: {error.msg}") from error
+    if not isinstance(value, dict):
+        raise MalformedFile(f"{where}: expected an object, found {type(value).__name__}")
+    return value
+
+
+def _number(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise MalformedFile(f"{where}: {value!r} is not a finite number")
+    return float(value)
+
+
+def _hash_of(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _relative(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()

@@ -1,0 +1,77 @@
+"""The command line: errors are one message and a non-zero exit, help is quick."""
+
+import subprocess
+import sys
+
+import pytest
+
+from searchless_rl.cli import main
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch, pytestconfig):
+    (tmp_path / "scales").mkdir()
+    for path in (pytestconfig.rootpath / "scales").glob("*.yaml"):
+        (tmp_path / "scales" / path.name).write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SEARCHLESS_DEBUG", raising=False)
+    return tmp_path
+
+
+def _fails(capsys, *arguments):
+    assert main(arguments) == 1
+    message = capsys.readouterr().err
+    assert "Traceback" not in message
+    assert message.startswith(f"searchless {arguments[0]}: ")
+    return message
+
+
+def test_scale_then_errors_that_say_what_to_do(workspace, capsys):
+    assert "searchless scale mini" in _fails(capsys, "tables")
+    assert "allowed: mini, paper, smoke" in _fails(capsys, "scale", "huge")
+    assert main(["scale", "smoke"]) == 0
+    assert (workspace / "params.yaml").read_bytes() == (workspace / "scales" / "smoke.yaml").read_bytes()
+    assert "write TERM-TAU-BETA-sSEED" in _fails(capsys, "train", "forward_kl")
+    assert "base.pb.gz" in _fails(capsys, "tactics", "base")
+    assert "known: bt4, maia-1900" in _fails(capsys, "fetch", "stockfish")
+    assert "torre_6605_2026.csv" in _fails(capsys, "suites")
+
+
+def test_a_wrong_parameter_stops_a_stage(workspace, capsys):
+    main(["scale", "smoke"])
+    path = workspace / "params.yaml"
+    path.write_text(path.read_text().replace("games: 8 ", "games: -8 "))
+    assert "selfplay.games: -8 is not allowed" in _fails(capsys, "warm-start", "0")
+
+
+def test_a_base_that_is_a_path_is_copied_and_a_wrong_one_is_named(workspace, capsys, pytestconfig):
+    main(["scale", "smoke"])
+    network = pytestconfig.rootpath / "tests" / "data" / "lc0" / "micro_bt4.pb.gz"
+    path = workspace / "params.yaml"
+    smoke = path.read_text()
+    path.write_text(smoke.replace("base: maia-1900", f"base: {network}"))
+    assert main(["fetch"]) == 0
+    assert (workspace / "data" / "base" / "base.pb.gz").read_bytes() == network.read_bytes()
+    assert main(["describe", "data/base/base.pb.gz"]) == 0
+    path.write_text(smoke.replace("base: maia-1900", "base: nets/none.pb.gz"))
+    assert "nets/none.pb.gz" in _fails(capsys, "fetch")
+
+
+def test_a_damaged_base_is_named(workspace, capsys):
+    main(["scale", "smoke"])
+    base = workspace / "data" / "base" / "base.pb.gz"
+    base.parent.mkdir(parents=True)
+    base.write_bytes(b"<html>not found</html>")
+    assert "base.pb.gz" in _fails(capsys, "warm-start", "0")
+
+
+def test_help_needs_no_torch():
+    """The small commands must not wait for torch, Lightning or MLflow."""
+    heavy = "{'torch', 'pytorch_lightning', 'mlflow', 'pandas'} & set(sys.modules)"
+    program = f"import sys; import searchless_rl.cli; sys.exit(bool({heavy}))"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+    shown = subprocess.run(
+        [sys.executable, "-m", "searchless_rl", "--help"], capture_output=True, text=True, check=True
+    )
+    for command in ("fetch", "suites", "train", "tactics", "tables", "sync", "scale"):
+        assert command in shown.stdout

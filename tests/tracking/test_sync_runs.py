@@ -1,0 +1,368 @@
+"""What a sync writes: runs, curves, tags; and that it writes it once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_pipeline import (
+    BEST,
+    CELLS,
+    EmptyStore,
+    sync_process,
+    write_cell,
+    write_json,
+    write_summary,
+    write_text,
+)
+
+from searchless_rl.params import Params
+from searchless_rl.tracking import default_store, sync
+
+
+def open_store(root: Path) -> Any:
+    """A client of the default store."""
+    from mlflow import MlflowClient
+
+    return MlflowClient(default_store(root))
+
+
+def all_runs(root: Path) -> list[Any]:
+    """Every run, deleted experiments aside."""
+    client = open_store(root)
+    experiment = client.get_experiment_by_name("searchless/smoke")
+    return list(client.search_runs([experiment.experiment_id]))
+
+
+def by_name(root: Path) -> dict[str, Any]:
+    """Runs by name; two of a name are an error."""
+    runs = all_runs(root)
+    names = {run.info.run_name: run for run in runs}
+    assert len(names) == len(runs)
+    return names
+
+
+def expected_curves(root: Path, cell: str) -> dict[str, list[tuple[int, float]]]:
+    """The curves in a cell's file, read without the code under test."""
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for line in (root / "data/cells" / cell / "metrics.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        for name in record.keys() - {"step"}:
+            curves.setdefault(f"train/{name}", []).append((record["step"], record[name]))
+    return curves
+
+
+def logged_curves(root: Path, run: Any) -> dict[str, list[tuple[int, float]]]:
+    """The curves of a run, as the store has them."""
+    client = open_store(root)
+    names = [name for name in run.data.metrics if name.startswith("train/")]
+    return {
+        name: sorted((point.step, point.value) for point in client.get_metric_history(run.info.run_id, name))
+        for name in names
+    }
+
+
+def fingerprint(root: Path) -> dict[str, Any]:
+    """Everything the store says of its runs."""
+    return {run.info.run_id: (dict(run.info), run.data.to_dictionary()) for run in all_runs(root)}
+
+
+def test_one_run_per_cell_under_one_parent(root: Path, params: Params) -> None:
+    report = sync(params, root)
+
+    assert report.pending == ()
+    assert report.done == ("base", *CELLS, "pipeline")
+    runs = by_name(root)
+    parent = runs.pop(next(name for name in runs if name.startswith("pipeline-no-git-")))
+    assert set(runs) == {"base", *CELLS}
+    assert {run.data.tags["mlflow.parentRunId"] for run in runs.values()} == {parent.info.run_id}
+    assert {run.info.status for run in (parent, *runs.values())} == {"FINISHED"}
+    assert parent.data.params["selfplay.learning_rates.backbone"] == str(
+        params.selfplay.learning_rates.backbone
+    )
+    assert parent.data.tags["searchless.cells"] == "4 of 4"
+
+
+def test_a_cell_says_what_it_is_and_how_good(
+    root: Path, params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_STAGE", "sync")
+    monkeypatch.setenv("DVC_EXP_NAME", "hilly-boat")
+    sync(params, root)
+
+    run = by_name(root)[BEST]
+    assert (
+        run.data.params.items()
+        >= {
+            "term": "forward_kl",
+            "tau": "adaptive",
+            "beta": "0.1",
+            "seed": "0",
+            "base": params.base,
+            "selfplay.games": str(params.selfplay.games),
+            "selfplay.learning_rates.backbone": str(params.selfplay.learning_rates.backbone),
+        }.items()
+    )
+    expected = {
+        "selection/accuracy": 0.62,
+        "selection/accuracy_low": 0.53,
+        "selection/accuracy_high": 0.71,
+        "main/solution_probability_gm": 0.31,
+        "final/entropy": 1.5,
+        "final/kl_base_policy": 0.012,
+        "mate_5/n": 0,
+    }
+    assert {name: run.data.metrics[name] for name in expected} == pytest.approx(expected)
+    assert "mate_5/accuracy" not in run.data.metrics
+    # MLflow draws bars, one a run, only of what is at step 0.
+    (point,) = open_store(root).get_metric_history(run.info.run_id, "selection/accuracy")
+    assert point.step == 0
+    assert (
+        run.data.tags.items()
+        >= {
+            "searchless.kind": "cell",
+            "searchless.arm": "forward_kl-adaptive",
+            "searchless.scale": "smoke",
+            "searchless.base_sha256": "b" * 64,
+            "searchless.weights_sha256": "d" * 64,
+            "dvc.stage": "sync",
+            "dvc.exp_name": "hilly-boat",
+        }.items()
+    )
+    assert len(run.data.tags["searchless.suites_sha256"]) == 64
+    assert by_name(root).keys() >= {"pipeline-hilly-boat"}
+
+
+def test_the_best_cell_comes_first_in_the_sorted_table(root: Path, params: Params) -> None:
+    sync(params, root)
+
+    client = open_store(root)
+    experiment = client.get_experiment_by_name("searchless/smoke")
+    best = client.search_runs(
+        [experiment.experiment_id], order_by=["metrics.`selection/accuracy` DESC"], max_results=1
+    )
+    assert best[0].info.run_name == BEST
+
+
+def test_curves_read_back_equal_the_files(root: Path, params: Params) -> None:
+    write_cell(root, params, BEST, steps=100)  # more than one call's worth
+    sync(params, root)
+
+    runs = by_name(root)
+    for cell in CELLS:
+        assert logged_curves(root, runs[cell]) == expected_curves(root, cell)
+
+
+def test_artifacts_lie_beside_the_database_under_addresses_that_travel(root: Path, params: Params) -> None:
+    sync(params, root)
+
+    for run in by_name(root).values():
+        assert run.info.artifact_uri.startswith("mlflow-artifacts:/searchless-smoke/")
+        assert str(root) not in str(run.to_dictionary())
+        folder = root / "mlartifacts" / run.info.artifact_uri.removeprefix("mlflow-artifacts:/")
+        found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+        kind = run.data.tags["searchless.kind"]
+        assert (
+            found
+            == {
+                "base": {"summary.json"},
+                "cell": {"cell.json", "summary.json"},
+                "pipeline": {"params.yaml", "reports/table1.csv", "paper_figures/figure5.csv"},
+            }[kind]
+        )
+
+
+def test_a_second_sync_changes_nothing(root: Path, params: Params) -> None:
+    first = sync(params, root)
+    before = fingerprint(root)
+
+    assert sync(params, root) == first
+    assert fingerprint(root) == before
+
+
+def test_a_killed_sync_is_completed_by_the_next(root: Path, params: Params) -> None:
+    write_cell(root, params, BEST, steps=100)
+    prelude = """
+import os, signal
+from mlflow import MlflowClient
+whole, batches = MlflowClient.log_batch, 0
+def log_batch(self, run_id, metrics=(), **others):
+    global batches
+    whole(self, run_id, metrics=metrics, **others)
+    batches += len(metrics) == 1000
+    if batches == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+MlflowClient.log_batch = log_batch
+"""
+    killed = sync_process(root, default_store(root), prelude)
+    _, errors = killed.communicate(timeout=120)
+    assert killed.returncode == -signal.SIGKILL, errors
+    left = by_name(root)
+    assert left[BEST].info.status == "RUNNING"
+    assert 0 < sum(map(len, logged_curves(root, left[BEST]).values())) < 100 * 22
+
+    assert sync(params, root).pending == ()
+    runs = by_name(root)
+    assert runs.keys() >= left.keys()
+    assert all(runs[name].info.run_id == left[name].info.run_id for name in left)
+    assert {run.info.status for run in runs.values()} == {"FINISHED"}
+    for cell in CELLS:
+        assert logged_curves(root, runs[cell]) == expected_curves(root, cell)
+
+
+def test_new_parameters_give_a_parent_that_refers_to_the_unchanged_runs(root: Path, params: Params) -> None:
+    sync(params, root)
+    before = {run.info.run_id for run in all_runs(root)}
+    later = params.model_copy(update={"headline_beta": 0.1})
+    sync(later, root)
+
+    runs = all_runs(root)
+    (parent,) = [run for run in runs if run.info.run_id not in before]
+    assert parent.data.tags["searchless.kind"] == "pipeline"
+    revision = parent.data.tags["searchless.revisions"]
+    members = [run for run in runs if revision in run.data.tags["searchless.revisions"].split(",")]
+    assert {run.info.run_name for run in members} >= {"base", *CELLS}
+    children = [run for run in members if run is not parent]
+    assert all(run.data.tags["mlflow.parentRunId"] != parent.info.run_id for run in children)
+
+
+def test_a_cell_trained_again_replaces_the_old_run_in_its_revision(root: Path, params: Params) -> None:
+    sync(params, root)
+    old = by_name(root)[BEST]
+    write_cell(root, params, BEST, shift=0.5)
+    sync(params, root)
+
+    same = [run for run in all_runs(root) if run.info.run_name == BEST]
+    tags = {run.info.run_id: run.data.tags["searchless.revisions"] for run in same}
+    assert len(same) == 2
+    assert tags.pop(old.info.run_id) == ""
+    assert next(iter(tags.values())) != ""
+
+
+def test_a_half_logged_run_whose_files_are_gone_is_closed(
+    root: Path, params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlflow import MlflowClient
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise RuntimeError("cut off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MlflowClient, "log_batch", fail)
+        report = sync(params, root)
+    assert "RuntimeError: cut off" in {item.what: item.why for item in report.pending}[BEST]
+    write_cell(root, params, BEST, shift=0.5)
+    sync(params, root)
+
+    statuses = sorted(run.info.status for run in all_runs(root) if run.info.run_name == BEST)
+    assert statuses == ["FINISHED", "KILLED"]
+
+
+def test_changed_tables_reach_the_parent(root: Path, params: Params) -> None:
+    sync(params, root)
+    write_text(root / "reports/smoke/table1.csv", "model,accuracy\nbase,0.9\n")
+    write_text(root / "reports/smoke/sync.json", "{}")
+    sync(params, root)
+
+    (table,) = root.glob("mlartifacts/**/reports/table1.csv")
+    assert "0.9" in table.read_text()
+    assert not list(root.glob("mlartifacts/**/sync.json"))
+
+
+def test_missing_and_faulty_cells_wait_while_the_others_go_on(root: Path, params: Params) -> None:
+    missing, torn, nan, good = CELLS
+    (root / "data/tactics" / missing / "summary.json").unlink()
+    lines = root / "data/cells" / torn / "metrics.jsonl"
+    lines.write_text(lines.read_text()[:-20])
+    lines = root / "data/cells" / nan / "metrics.jsonl"
+    lines.write_text(lines.read_text().replace('"loss": 0.5', '"loss": NaN'))
+    report = sync(params, root)
+
+    assert report.done == ("base", good, "pipeline")
+    why = {item.what: item.why for item in report.pending}
+    assert list(why) == [missing, torn, nan]
+    assert why[missing].startswith(f"data/tactics/{missing}/summary.json is not made yet")
+    assert why[torn].startswith(f"data/cells/{torn}/metrics.jsonl line 12: not JSON, or cut off")
+    assert why[nan] == f"data/cells/{nan}/metrics.jsonl line 2: loss: nan is not a finite number"
+    assert {run.info.status for run in all_runs(root)} == {"FINISHED"}
+    assert report.message.startswith("sync: 3 of 6 runs pending in sqlite:///mlflow.db")
+    assert "\n" not in report.message
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("summary.json", {"suites": {}}, "weights_sha256: expected a string, found None"),
+        ("summary.json", [1], "expected an object, found list"),
+        ("cell.json", {"cell": CELLS[0]}, f"is about {CELLS[0]}"),
+        (
+            "cell.json",
+            {"cell": BEST, "final": {"entropy": "low"}},
+            "final.entropy: 'low' is not a finite number",
+        ),
+    ],
+)
+def test_a_faulty_summary_is_named(root: Path, params: Params, name: str, value: object, why: str) -> None:
+    folder = "cells" if name == "cell.json" else "tactics"
+    write_json(root / "data" / folder / BEST / name, value)
+    report = sync(params, root)
+
+    assert [(item.what, item.why) for item in report.pending] == [
+        (BEST, f"data/{folder}/{BEST}/{name}: {why}")
+    ]
+
+
+def test_steps_must_rise(root: Path, params: Params) -> None:
+    path = root / "data/cells" / BEST / "metrics.jsonl"
+    first = path.read_text().splitlines(keepends=True)[0]
+    path.write_text(first + first)
+    report = sync(params, root)
+
+    assert [item.why for item in report.pending] == [
+        f"data/cells/{BEST}/metrics.jsonl line 2: step 1 after step 1"
+    ]
+
+
+def test_what_was_pending_is_added_later(root: Path, params: Params) -> None:
+    summary = root / "data/tactics" / BEST / "summary.json"
+    summary.unlink()
+    sync(params, root)
+    write_summary(root, BEST, 0.62)
+
+    assert sync(params, root).pending == ()
+    assert set(CELLS) < by_name(root).keys()
+
+
+def test_the_report_is_the_same_every_time_and_on_every_machine(root: Path, params: Params) -> None:
+    first = sync(params, root).to_json()
+
+    assert sync(params, root).to_json() == first
+    assert str(root) not in first
+    assert json.loads(first) == {
+        "tracking_uri": "sqlite:///mlflow.db",
+        "experiment": "searchless/smoke",
+        "done": ["base", *CELLS, "pipeline"],
+        "pending": [],
+    }
+
+
+def test_the_commit_is_part_of_the_revision(root: Path, params: Params) -> None:
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    answer = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    commit = answer.stdout.strip()
+    sync(params, root)
+
+    runs = by_name(root)
+    assert runs[BEST].data.tags["mlflow.source.git.commit"] == commit
+    assert any(name.startswith(f"pipeline-{commit[:7]}-") for name in runs)
+
+
+def test_making_a_database_leaves_logging_and_folder_alone(empty_store: EmptyStore) -> None:
+    assert empty_store.logging_after == empty_store.logging_before
+    assert [path.name for path in empty_store.database.parent.iterdir()] == ["mlflow.db"]
