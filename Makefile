@@ -4,6 +4,8 @@ VENV := .venv
 # How torch is installed. Plain, it is the build that pip prefers for this machine (on Linux with CUDA,
 # several GB); for a CPU build name an index of such builds: make repro TORCH_PIP_ARGS="--index-url ..."
 TORCH_PIP_ARGS ?=
+# Cells trained at a time. Results do not depend on it.
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # Tiers of tests; see CONTRIBUTING.md.
 EXTERNAL := slow or oracle or cluster or browser
 
@@ -36,7 +38,7 @@ $(VENV)/.oracle: $(VENV)/.ready
 	@touch $@
 
 repro: setup ## Set up and run the pipeline: tables in reports/, runs in MLflow
-	dvc repro
+	searchless fan-out --jobs $(JOBS)
 
 test: setup ## Set up and run the tests (minutes)
 	pytest -m "not ($(EXTERNAL))"

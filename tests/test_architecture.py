@@ -6,7 +6,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "searchless_rl"
 ORDER = (
     ("__init__", "__version__"),
-    ("files", "cells"),
+    ("files", "cells", "checkout"),
     ("timing",),
     ("params",),
     ("board",),
@@ -17,6 +17,7 @@ ORDER = (
     ("evaluation",),
     ("reports",),
     ("tracking",),
+    ("fan_out",),
     ("cli",),
     ("__main__",),
 )

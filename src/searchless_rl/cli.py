@@ -13,7 +13,13 @@ from pathlib import Path
 from searchless_rl.params import Params, load_params, write_scale
 
 DATA = Path("data")
-SCRATCH = Path("scratch")
+
+
+def _scratch() -> Path:
+    """Unfinished cells; of the main checkout, so that a throw-away workspace loses nothing."""
+    from searchless_rl.checkout import main_checkout
+
+    return main_checkout(Path.cwd()) / "scratch"
 
 
 def _set_threads(params: Params) -> None:
@@ -22,7 +28,7 @@ def _set_threads(params: Params) -> None:
     torch.set_num_threads(params.threads)
 
 
-def _base_path(params: Params) -> Path:
+def _base_path() -> Path:
     """The fetched copy of the base network, whatever `base` names."""
     return DATA / "base" / "base.pb.gz"
 
@@ -55,7 +61,7 @@ def warm_start(arguments: argparse.Namespace) -> None:
     params = load_params()
     _set_threads(params)
     make_warm_start(
-        _base_path(params),
+        _base_path(),
         DATA / "warm_start" / f"s{arguments.seed}.json",
         games=params.selfplay.games,
         full_moves=params.selfplay.warm_start_moves,
@@ -75,10 +81,10 @@ def train(arguments: argparse.Namespace) -> None:
     train_cell(
         cell,
         params.selfplay,
-        base=_base_path(params),
+        base=_base_path(),
         warm_start=DATA / "warm_start" / f"s{cell.seed}.json",
         out=DATA / "cells" / cell.id,
-        scratch=SCRATCH / "cells" / cell.id,
+        scratch=_scratch() / "cells" / cell.id,
         show_progress=_interactive(),
     )
 
@@ -90,7 +96,7 @@ def tactics(arguments: argparse.Namespace) -> None:
 
     params = load_params()
     if arguments.model == "base":
-        weights = _base_path(params)
+        weights = _base_path()
     else:
         weights = DATA / "cells" / Cell.parse(arguments.model).id / "weights.pb.gz"
     _set_threads(params)
@@ -104,12 +110,68 @@ def tactics(arguments: argparse.Namespace) -> None:
     )
 
 
+def cell(arguments: argparse.Namespace) -> None:
+    """Train and score the one cell of the top-level keys term, tau, beta and seed."""
+    from searchless_rl.evaluation.requested import run_requested
+
+    params = load_params()
+    _set_threads(params)
+    run_requested(
+        params,
+        base=_base_path(),
+        suites=DATA / "suites",
+        out=DATA / "requested",
+        scratch=_scratch() / "requested" / params.cell.id,
+        show_progress=_interactive(),
+    )
+
+
+def select(arguments: argparse.Namespace) -> None:
+    """Choose each arm's beta on the selection suite."""
+    from searchless_rl.reports.stage import select_models
+
+    select_models(load_params(), DATA, DATA / "selected")
+
+
 def tables(arguments: argparse.Namespace) -> None:
     """Build the tables from what is measured."""
     from searchless_rl.reports.stage import build_tables
 
     params = load_params()
     build_tables(params, DATA, Path("reports") / params.scale)
+
+
+def figures(arguments: argparse.Namespace) -> None:
+    """Draw the figures from what is measured."""
+    from searchless_rl.reports.stage import build_figures
+
+    params = load_params()
+    build_figures(params, DATA, Path("paper_figures") / params.scale)
+
+
+def fan_out(arguments: argparse.Namespace) -> None:
+    """Run the pipeline with several cells at a time."""
+    from searchless_rl.fan_out import run_pipeline
+
+    run_pipeline(load_params(), arguments.jobs)
+
+
+def sweep(arguments: argparse.Namespace) -> None:
+    """Train and score further cells outside the pipeline; their figures go to reports/SCALE/sweep.csv."""
+    from searchless_rl.cells import Cell
+    from searchless_rl.reports.sweep import run_sweep
+
+    params = load_params()
+    _set_threads(params)
+    run_sweep(
+        params,
+        [Cell.parse(text) for text in arguments.cells],
+        base=_base_path(),
+        suites=DATA / "suites",
+        scratch=_scratch() / "sweep",
+        report=Path("reports") / params.scale / "sweep.csv",
+        show_progress=_interactive(),
+    )
 
 
 def sync(arguments: argparse.Namespace) -> None:
@@ -137,6 +199,12 @@ def describe(arguments: argparse.Namespace) -> None:
     print(json.dumps(describe_network(arguments.weights), indent=2))
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of jobs; allowed: 1, 2, 3, ...")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="searchless", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -152,8 +220,13 @@ def _parser() -> argparse.ArgumentParser:
     add("warm-start", warm_start).add_argument("seed", type=int)
     add("train", train).add_argument("cell", help="TERM-TAU-BETA-sSEED, e.g. forward_kl-adaptive-0.01-s0")
     add("tactics", tactics).add_argument("model", help='"base" or a cell')
+    add("cell", cell)
+    add("select", select)
     add("tables", tables)
+    add("figures", figures)
     add("sync", sync)
+    add("fan-out", fan_out).add_argument("--jobs", type=_positive, default=2, help="cells at a time (2)")
+    add("sweep", sweep).add_argument("cells", nargs="+", metavar="CELL")
     add("scale", scale).add_argument("name", help="smoke, mini or paper")
     add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
     return parser

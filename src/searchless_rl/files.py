@@ -48,3 +48,12 @@ def sha256_of(path: Path) -> str:
     """Hexadecimal SHA-256 of a file's content."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sha256_of_tree(*folders: Path, pattern: str = "*.py") -> str:
+    """Hexadecimal SHA-256 of the names and contents of matching files below some folders."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.rglob(pattern)):
+            digest.update(f"{folder.name}/{path.relative_to(folder).as_posix()} {sha256_of(path)}\n".encode())
+    return digest.hexdigest()

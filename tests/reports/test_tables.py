@@ -1,4 +1,4 @@
-"""Tables from hand-made measurements."""
+"""Tables, figures and selection from hand-made measurements."""
 
 import json
 
@@ -8,40 +8,69 @@ import pytest
 from searchless_rl.cells import Cell
 from searchless_rl.evaluation.intervals import wilson
 from searchless_rl.params import load_params
+from searchless_rl.reports.curves import learning_curves
+from searchless_rl.reports.figure5 import figure5_data
 from searchless_rl.reports.formats import percent, write_table
-from searchless_rl.reports.models import read_measured, select_cells
-from searchless_rl.reports.stage import build_tables
-from searchless_rl.reports.tables import table1, table2, table6
+from searchless_rl.reports.models import read_models, select_cells
+from searchless_rl.reports.stage import build_figures, build_tables, select_models
+from searchless_rl.reports.tables import cells as cells_table
+from searchless_rl.reports.tables import headline, table1, table2, table6
 
 SOLVED = {
     "base": 500,
     "none-adaptive-0-s0": 510,
     "none-fixed-0-s0": 505,
+    "entropy-fixed-1-s0": 400,
     "forward_kl-adaptive-0.001-s0": 540,
     "forward_kl-adaptive-0.003-s0": 600,  # a half-decade point: never selected
     "forward_kl-adaptive-0.01-s0": 550,
     "forward_kl-adaptive-0.1-s0": 550,  # a tie: the smaller beta is selected
-    "entropy-fixed-1-s0": 400,
 }
 CELLS = [name for name in SOLVED if name != "base"]
+
+
+def _write_tactics(folder, k):
+    folder.mkdir(parents=True)
+    suites = {}
+    for suite, n, solved in (("selection", 1500, k), ("main", 2000, k + 100), ("hard", 600, k // 10)):
+        low, high = wilson(solved, n)
+        suites[suite] = {"n": n, "k": solved, "accuracy": solved / n, "low": low, "high": high}
+        suites[suite] |= {"geometric_mean": 0.05, "arithmetic_mean": 0.2}
+    (folder / "summary.json").write_text(json.dumps({"suites": suites}))
+    (folder / "timing.json").write_text(json.dumps({"seconds": 1.5, "peak_memory_mib": 100}))
+
+
+def _write_training(folder, entropy):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "cell.json").write_text(json.dumps({"final": {"entropy": entropy, "kl_base_policy": 0.1}}))
+    (folder / "weights.pb.gz").write_bytes(folder.name.encode())
+    lines = [{"step": 1, "entropy": 1.4, "kl_base_policy": 0.0}, {"step": 2, "entropy": 1.3}]
+    lines.append({"step": 3, "entropy": entropy, "kl_base_policy": 0.1})
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.fixture
 def data(tmp_path):
     for name, k in SOLVED.items():
-        folder = tmp_path / "tactics" / name
-        folder.mkdir(parents=True)
-        suites = {}
-        for suite, n, solved in (("selection", 1500, k), ("main", 2000, k + 100), ("hard", 600, k // 10)):
-            low, high = wilson(solved, n)
-            suites[suite] = {"n": n, "k": solved, "accuracy": solved / n, "low": low, "high": high}
-        (folder / "summary.json").write_text(json.dumps({"suites": suites}))
-        (folder / "timing.json").write_text(json.dumps({"seconds": 1.5, "peak_memory_mib": 100}))
+        _write_tactics(tmp_path / "tactics" / name, k)
+        if name != "base":
+            _write_training(tmp_path / "cells" / name, 1.2)
     return tmp_path
 
 
-def test_selection_takes_the_most_accurate_decade_of_each_arm_and_the_smaller_of_equals(data):
-    selected = [model.name for model in select_cells(read_measured(data / "tactics", CELLS))]
+@pytest.fixture
+def params(pytestconfig):
+    """The mini parameters with the cells above; the requested cell is one of them."""
+    return _with_cells(load_params(pytestconfig.rootpath / "scales" / "mini.yaml"), CELLS)
+
+
+def _with_cells(params, names):
+    grid = params.grid.model_copy(update={"cells": dict.fromkeys(names, "s0")})
+    return params.model_copy(update={"grid": grid})
+
+
+def test_selection_takes_the_most_accurate_decade_of_each_arm_and_the_smaller_of_equals(data, params):
+    selected = [model.name for model in select_cells(read_models(data, params))]
     assert selected == [
         "none-adaptive-0-s0",
         "none-fixed-0-s0",
@@ -50,17 +79,23 @@ def test_selection_takes_the_most_accurate_decade_of_each_arm_and_the_smaller_of
     ]
 
 
-def test_selection_does_not_depend_on_the_order_of_the_list(data):
-    names = {model.name for model in select_cells(read_measured(data / "tactics", CELLS[::-1]))}
-    assert names == {model.name for model in select_cells(read_measured(data / "tactics", CELLS))}
+def test_selection_does_not_depend_on_the_order_of_the_list(data, params):
+    backwards = _with_cells(params, CELLS[::-1])
+    assert select_cells(read_models(data, backwards)) == select_cells(read_models(data, params))
 
 
-def test_table6_has_base_unregularized_and_decades_with_their_intervals(data):
-    frame = table6(read_measured(data / "tactics", CELLS))
-    assert frame["model"].tolist() == [
-        "base", "none-adaptive-0-s0", "none-fixed-0-s0", "entropy-fixed-1-s0", "forward_kl-adaptive-0.001-s0",
-        "forward_kl-adaptive-0.01-s0", "forward_kl-adaptive-0.1-s0",
-    ]  # fmt: skip
+def test_selected_weights_are_copied_by_arm(data, params, tmp_path):
+    select_models(params, data, tmp_path / "selected")
+    chosen = json.loads((tmp_path / "selected" / "selection.json").read_text())
+    assert chosen["forward_kl-adaptive"]["cell"] == "forward_kl-adaptive-0.01-s0"
+    for arm, choice in chosen.items():
+        assert (tmp_path / "selected" / f"{arm}.pb.gz").read_text() == choice["cell"]
+        assert (choice["k"], choice["n"]) == (SOLVED[choice["cell"]], 1500)
+
+
+def test_table6_has_base_unregularized_and_decades_with_their_intervals(data, params):
+    frame = table6(read_models(data, params))
+    assert frame["model"].tolist() == [name for name in SOLVED if "0.003" not in name]
     for row in frame.itertuples():
         assert row.k == SOLVED[row.model]
         assert (row.low, row.high) == wilson(row.k, row.n)
@@ -68,26 +103,86 @@ def test_table6_has_base_unregularized_and_decades_with_their_intervals(data):
     assert frame.loc[frame["selected"], "model"].tolist()[-1] == "forward_kl-adaptive-0.01-s0"
 
 
-def test_the_full_grid_gives_33_rows(tmp_path):
-    betas = (0.0001, 0.001, 0.01, 0.1, 1.0)
-    cells = [Cell(term, tau, beta, 0).id for term in ("entropy", "reverse_kl", "forward_kl")
-             for tau in ("adaptive", "fixed") for beta in betas]  # fmt: skip
-    cells += ["none-adaptive-0-s0", "none-fixed-0-s0"]
-    cells += [f"forward_kl-adaptive-{beta}-s0" for beta in ("0.0003", "0.003", "0.03", "0.3")]
-    assert len(table6(read_measured(tmp_path, cells))) == 33
+@pytest.mark.parametrize("scale", ["mini", "paper"])
+def test_the_grids_of_the_scales_are_the_papers(tmp_path, pytestconfig, scale):
+    """30 decade cells, 2 unregularized, 4 half-decade points of forward_kl/adaptive; Table 6 has 33 rows."""
+    params = load_params(pytestconfig.rootpath / "scales" / f"{scale}.yaml")
+    cells = [Cell.parse(name) for name in params.grid.cells]
+    assert len(cells) == 36
+    halves = sorted(cell.beta for cell in cells if cell.beta in (0.0003, 0.003, 0.03, 0.3))
+    assert halves == [0.0003, 0.003, 0.03, 0.3]
+    frame = table6(read_models(tmp_path, params))
+    assert len(frame) == 33
+    sizes = frame.groupby(["term", "tau"]).size().to_dict()
+    assert sizes.pop(("none", "adaptive")) == sizes.pop(("none", "fixed")) == 1
+    assert sizes == {
+        (t, tau): 5 for t in ("entropy", "reverse_kl", "forward_kl") for tau in ("adaptive", "fixed")
+    }
 
 
-def test_table1_has_the_selected_models(data):
-    frame = table1(read_measured(data / "tactics", CELLS))
+def test_table1_has_the_selected_models(data, params):
+    frame = table1(read_models(data, params))
     assert frame["model"].tolist()[0] == "base"
     assert frame["hard_n"].eq(600).all()
     assert frame.loc[frame["model"] == "forward_kl-adaptive-0.01-s0", "k"].item() == 650
 
 
-def test_a_missing_cell_keeps_its_row_and_the_tables_still_build(data, tmp_path, pytestconfig):
-    params = load_params(pytestconfig.rootpath / "scales" / "mini.yaml")
-    grid = params.grid.model_copy(update={"cells": dict.fromkeys([*CELLS, "reverse_kl-fixed-0.1-s0"], "s0")})
-    build_tables(params.model_copy(update={"grid": grid}), data, tmp_path / "reports")
+def test_a_requested_cell_outside_the_grid_is_listed_and_never_selected(data, params):
+    asked = params.model_copy(update={"beta": 0.02})
+    _write_tactics(data / "requested" / "tactics", 900)
+    _write_training(data / "requested", 1.0)
+    models = read_models(data, asked)
+    frame = cells_table(models)
+    row = frame[frame["model"] == "forward_kl-adaptive-0.02-s0"]
+    assert row[["requested", "in_grid", "selected"]].to_numpy().tolist() == [[True, False, False]]
+    assert row["selection_k"].item() == 900
+    assert row["final_entropy"].item() == 1.0
+    assert frame["requested"].sum() == 1
+    for table in (table6, table1):
+        assert "forward_kl-adaptive-0.02-s0" not in table(models)["model"].tolist()
+    assert headline(models)["requested"]["selection_accuracy"] == 0.6
+    points = figure5_data(models).set_index("model")["series"]
+    assert points["forward_kl-adaptive-0.02-s0"] == "requested"
+
+
+def test_a_requested_cell_of_the_grid_is_listed_once(data, params):
+    frame = cells_table(read_models(data, params))
+    assert frame["model"].is_unique
+    assert frame.loc[frame["requested"], "model"].tolist() == ["forward_kl-adaptive-0.01-s0"]
+
+
+def test_figure5_has_the_arm_its_references_and_errors_with_intervals(data, params, tmp_path):
+    points = figure5_data(read_models(data, params)).set_index("model")
+    assert points["series"].to_dict() == {
+        "base": "base",
+        "none-adaptive-0-s0": "unregularized",
+        "forward_kl-adaptive-0.001-s0": "decade",
+        "forward_kl-adaptive-0.003-s0": "half-decade",
+        "forward_kl-adaptive-0.01-s0": "decade",
+        "forward_kl-adaptive-0.1-s0": "decade",
+    }
+    for name, row in points.iterrows():
+        assert row["k"] == 2000 - (SOLVED[name] + 100)
+        assert (row["low"], row["high"]) == pytest.approx(wilson(row["k"], row["n"]), abs=1e-12)
+    for out in ("a", "b"):
+        build_figures(params, data, tmp_path / out)
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"figure5.pdf", "figure5.png", "figure5.csv"}
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_learning_curves_keep_the_steps_that_every_arm_measured(data, params):
+    frame = learning_curves(read_models(data, params), 0.01)
+    assert frame["step"].tolist() == [1, 3]
+    arms = ["none-adaptive", "none-fixed", "forward_kl-adaptive"]  # entropy-fixed has no cell at this beta
+    assert frame.columns.tolist()[1:] == [f"{m} {a}" for m in ("entropy", "kl_base_policy") for a in arms]
+    assert frame["kl_base_policy forward_kl-adaptive"].tolist() == [0.0, 0.1]
+
+
+def test_a_missing_cell_keeps_its_row_and_everything_still_builds(data, tmp_path, params):
+    more = _with_cells(params, [*CELLS, "reverse_kl-fixed-0.1-s0"])
+    build_tables(more, data, tmp_path / "reports")
+    build_figures(more, data, tmp_path / "figures")
     frame = pd.read_csv(tmp_path / "reports" / "table6.csv")
     assert frame.loc[frame["model"] == "reverse_kl-fixed-0.1-s0", ["k", "n", "low"]].isna().all(axis=None)
     markdown = (tmp_path / "reports" / "table6.md").read_text()
@@ -100,8 +195,14 @@ def test_a_missing_cell_keeps_its_row_and_the_tables_still_build(data, tmp_path,
     assert timings["total_seconds"] == 1.5 * len(SOLVED)
 
 
-def test_tables_are_byte_identical_when_built_again(data, tmp_path, pytestconfig):
-    params = load_params(pytestconfig.rootpath / "scales" / "mini.yaml")
+def test_nothing_measured_still_builds(tmp_path, params):
+    build_tables(params, tmp_path / "none", tmp_path / "reports")
+    build_figures(params, tmp_path / "none", tmp_path / "figures")
+    assert pd.read_csv(tmp_path / "reports" / "table6.csv")["k"].isna().all()
+    assert pd.read_csv(tmp_path / "figures" / "figure5.csv").empty
+
+
+def test_tables_are_byte_identical_when_built_again(data, tmp_path, params):
     for out in ("a", "b"):
         build_tables(params, data, tmp_path / out)
     for path in (tmp_path / "a").iterdir():
@@ -109,7 +210,7 @@ def test_tables_are_byte_identical_when_built_again(data, tmp_path, pytestconfig
         assert "seconds" not in path.read_text() or path.name == "timings.json"
 
 
-def test_table2_of_the_paper_scale_is_the_papers_but_for_what_it_says(pytestconfig):
+def test_table2_of_the_paper_scale_is_the_papers(pytestconfig):
     paper = table2(load_params(pytestconfig.rootpath / "scales" / "paper.yaml"))
     assert paper["same"].all(), paper[~paper["same"]]
     mini = table2(load_params(pytestconfig.rootpath / "scales" / "mini.yaml"))
@@ -118,11 +219,11 @@ def test_table2_of_the_paper_scale_is_the_papers_but_for_what_it_says(pytestconf
     assert "Value-loss coefficient c_v" not in different
 
 
-def test_damaged_summary_is_named(data):
+def test_damaged_summary_is_named(data, params):
     path = data / "tactics" / "base" / "summary.json"
     path.write_text("{")
     with pytest.raises(ValueError, match=r"base/summary\.json"):
-        read_measured(data / "tactics", CELLS)
+        read_models(data, params)
 
 
 def test_text_is_escaped_for_latex(tmp_path):

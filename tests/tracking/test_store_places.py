@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from searchless_rl.checkout import main_checkout
 from searchless_rl.tracking import default_store
-from searchless_rl.tracking.places import NO_GIT, git_commit, main_checkout
+from searchless_rl.tracking.places import NO_GIT, git_commit
 
 
 def make_repository(folder: Path) -> None:

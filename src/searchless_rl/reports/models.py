@@ -1,14 +1,15 @@
-"""The measured networks of a pipeline: the base and its fine-tuned cells."""
+"""The measured networks of a pipeline: the base, the grid's cells and the requested one."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from searchless_rl.cells import TERMS, Cell, Term
+from searchless_rl.params import Params
 
 BASE = "base"
 DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -25,57 +26,94 @@ TAU_NAMES = {"adaptive": "adaptive", "fixed": "τ ≡ 1"}
 
 @dataclass(frozen=True)
 class Measured:
-    """A network and what the `tactics` stage found.
+    """A network and what its stages wrote.
 
     Attributes:
         name: "base" or a cell id.
         cell: None for the base.
+        in_grid: a cell of `grid.cells`; the base is not.
+        requested: the cell of the top-level keys.
         suites: figures of `evaluation.tactics.summarize` by suite; empty where they are missing.
+        final: mean of every training metric over the last tenth of the steps; empty where missing.
+        curves: its metrics.jsonl, which may be missing; None for the base.
     """
 
     name: str
     cell: Cell | None
-    suites: dict[str, dict[str, Any]]
+    in_grid: bool = False
+    requested: bool = False
+    suites: dict[str, dict[str, Any]] = field(default_factory=dict)
+    final: dict[str, float] = field(default_factory=dict)
+    curves: Path | None = None
 
     def figure(self, suite: str, key: str) -> Any:
         """One figure, None where the suite was not measured."""
         return self.suites.get(suite, {}).get(key)
 
+    @property
+    def competes(self) -> bool:
+        """A grid cell that takes part in selection: a decade beta, or unregularized."""
+        return (
+            self.cell is not None and self.in_grid and (self.cell.term == "none" or self.cell.beta in DECADES)
+        )
 
-def read_measured(tactics: Path, cells: Iterable[str]) -> list[Measured]:
-    """The base and the named cells, in the order of the paper's tables; a cell without files stays empty."""
-    parsed = sorted((Cell.parse(cell) for cell in cells), key=_table_order)
-    models = [(BASE, None), *((cell.id, cell) for cell in parsed)]
-    return [Measured(name, cell, _read_suites(tactics / name / "summary.json")) for name, cell in models]
+
+def read_models(data: Path, params: Params) -> list[Measured]:
+    """The base, then every cell in the order of the paper's tables; what is missing stays empty.
+
+    A requested cell that is also in the grid appears once, with the grid's files.
+    """
+    grid = {Cell.parse(name) for name in params.grid.cells}
+    models = [Measured(BASE, None, suites=_read(data / "tactics" / BASE / "summary.json", "suites"))]
+    for cell in sorted(grid | {params.cell}, key=_table_order):
+        requested = cell == params.cell
+        if cell in grid:
+            folder, tactics = data / "cells" / cell.id, data / "tactics" / cell.id
+        else:
+            folder, tactics = data / "requested", data / "requested" / "tactics"
+        models.append(read_cell(folder, tactics, cell, in_grid=cell in grid, requested=requested))
+    return models
+
+
+def read_cell(
+    folder: Path, tactics: Path, cell: Cell, *, in_grid: bool = False, requested: bool = False
+) -> Measured:
+    """One cell from the folders of its training and of its measurements."""
+    return Measured(
+        name=cell.id,
+        cell=cell,
+        in_grid=in_grid,
+        requested=requested,
+        suites=_read(tactics / "summary.json", "suites"),
+        final=_read(folder / "cell.json", "final"),
+        curves=folder / "metrics.jsonl",
+    )
 
 
 def _table_order(cell: Cell) -> tuple[int, str, float, int]:
     return TERMS.index(cell.term), cell.tau, cell.beta, cell.seed
 
 
-def _read_suites(path: Path) -> dict[str, dict[str, Any]]:
+def _read(path: Path, key: str) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        suites: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["suites"]
+        part: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))[key]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path}: not a summary of the tactics stage ({error}); delete it, run again"
-        ) from error
-    return suites
+        raise ValueError(f"{path}: not a file of its stage ({error!r}); delete it and run again") from error
+    return part
 
 
 def select_cells(models: Iterable[Measured], suite: str = "selection") -> list[Measured]:
     """The model each arm carries into Table 1: its most accurate decade beta, of equals the smaller.
 
-    Half-decade points never take part; an arm without a measured cell is left out.
+    Half-decade points and the requested cell never take part; an arm without a measured cell is left out.
     """
     best: dict[str, Measured] = {}
     for model in models:
-        if model.cell is None or model.figure(suite, "k") is None:
+        if not model.competes or model.figure(suite, "k") is None:
             continue
-        if model.cell.term != "none" and model.cell.beta not in DECADES:
-            continue
+        assert model.cell is not None
         rival = best.get(model.cell.arm)
         # Models come in ascending beta: only a strictly better one takes the place.
         if rival is None or model.figure(suite, "k") > rival.figure(suite, "k"):

@@ -1,4 +1,4 @@
-"""The stage `tables`."""
+"""The stages `select`, `tables` and `figures`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from typing import Any
 
 import pandas as pd
 
-from searchless_rl.files import write_json
+from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.params import Params
+from searchless_rl.reports.curves import learning_curves
 from searchless_rl.reports.formats import MISSING, percent, write_table
-from searchless_rl.reports.models import read_measured
-from searchless_rl.reports.tables import beta_name, table1, table2, table6, tau_name, term_name
+from searchless_rl.reports.models import read_models, select_cells
+from searchless_rl.reports.tables import (
+    beta_name,
+    cells,
+    headline,
+    table1,
+    table2,
+    table6,
+    tau_name,
+    term_name,
+)
 from searchless_rl.timing import TIMING
 
 _INTERVALS = (
@@ -20,12 +30,43 @@ _INTERVALS = (
 )
 
 
+def select_models(params: Params, data: Path, out: Path) -> None:
+    """Choose each arm's beta; copy its weights to ARM.pb.gz and write selection.json into `out`.
+
+    Later stages so depend on eight fixed files, whatever was selected.
+
+    Raises:
+        FileNotFoundError: the weights of a measured cell are missing.
+    """
+    chosen = {}
+    for model in select_cells(read_models(data, params)):
+        assert model.cell is not None
+        weights = data / "cells" / model.name / "weights.pb.gz"
+        write_atomically(out / f"{model.cell.arm}.pb.gz", weights.read_bytes())
+        chosen[model.cell.arm] = {
+            "cell": model.name,
+            "k": model.figure("selection", "k"),
+            "n": model.figure("selection", "n"),
+            "weights_sha256": sha256_of(weights),
+        }
+    write_json(out / "selection.json", chosen)
+
+
+def build_figures(params: Params, data: Path, out: Path) -> None:
+    """Draw every figure (PDF, PNG and the CSV behind it) into `out`."""
+    from searchless_rl.reports.figure5 import draw_figure5, figure5_data
+
+    draw_figure5(figure5_data(read_models(data, params)), out / "figure5", params.scale)
+
+
 def build_tables(params: Params, data: Path, out: Path) -> None:
-    """Write table1, table2 and table6 (CSV, Markdown, LaTeX) and timings.json into `out`.
+    """Write table1, table2, table6 (CSV, Markdown, LaTeX) and the plain files beside them into `out`.
+
+    These are cells.csv (everything measured), learning_curves.csv, metrics.json and timings.json.
 
     A cell whose files are missing keeps its row, with dashes.
     """
-    models = read_measured(data / "tactics", params.grid.cells)
+    models = read_models(data, params)
     write_table(
         table1(models),
         out / "table1",
@@ -65,6 +106,10 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
             "solved": lambda row: _counts(row, ""),
         },
     )
+    write_atomically(out / "cells.csv", cells(models).to_csv(index=False, lineterminator="\n"))
+    curves = learning_curves(models, params.headline_beta)
+    write_atomically(out / "learning_curves.csv", curves.to_csv(index=False, lineterminator="\n"))
+    write_json(out / "metrics.json", headline(models))
     write_json(out / "timings.json", _timings(data))
 
 

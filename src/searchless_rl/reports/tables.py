@@ -9,7 +9,7 @@ import pandas as pd
 
 from searchless_rl.cells import format_beta
 from searchless_rl.params import Params
-from searchless_rl.reports.models import DECADES, TAU_NAMES, TERM_NAMES, Measured, select_cells
+from searchless_rl.reports.models import BASE, TAU_NAMES, TERM_NAMES, Measured, select_cells
 
 _RATE_KEYS = ("k", "n", "accuracy", "low", "high")
 
@@ -41,7 +41,7 @@ def table6(models: Sequence[Measured]) -> pd.DataFrame:
         [
             _identity(model) | _rates(model, "selection") | {"selected": model.name in selected}
             for model in models
-            if model.cell is None or model.cell.term == "none" or model.cell.beta in DECADES
+            if model.cell is None or model.competes
         ]
     )
 
@@ -55,6 +55,47 @@ def table1(models: Sequence[Measured]) -> pd.DataFrame:
     return _frame(
         [_identity(model) | _rates(model, "main") | _rates(model, "hard", "hard_") for model in chosen]
     )
+
+
+def cells(models: Sequence[Measured]) -> pd.DataFrame:
+    """Every network with everything measured of it; the place to look a number up.
+
+    Columns: model, term, tau, beta, seed, in_grid, requested, selected; per suite the rates as in Table 1 and
+    both mean solution probabilities, prefixed selection_, main_ and hard_; training metrics (means over the
+    last tenth of the steps) prefixed final_.
+    """
+    selected = {model.name for model in select_cells(models)}
+    finals = list(dict.fromkeys(key for model in models for key in model.final))
+    means = ("geometric_mean", "arithmetic_mean")
+    rows = []
+    for model in models:
+        flags = {"in_grid": model.in_grid, "requested": model.requested, "selected": model.name in selected}
+        suites: dict[str, Any] = {}
+        for suite in ("selection", "main", "hard"):
+            suites |= _rates(model, suite, f"{suite}_")
+            suites |= {f"{suite}_{key}": model.figure(suite, key) for key in means}
+        rows.append(
+            _identity(model) | flags | suites | {f"final_{key}": model.final.get(key) for key in finals}
+        )
+    return _frame(rows)
+
+
+def headline(models: Sequence[Measured]) -> dict[str, dict[str, Any]]:
+    """What `dvc metrics` and `dvc exp show` print: figures of the base, the requested and the best cell."""
+
+    def figures(model: Measured) -> dict[str, Any]:
+        rates = {
+            f"{suite}_accuracy": model.figure(suite, "accuracy") for suite in ("selection", "main", "hard")
+        }
+        probability = {"solution_probability": model.figure("main", "geometric_mean")}
+        training = {key: model.final.get(key) for key in ("entropy", "kl_base_policy")}
+        return {key: value for key, value in (rates | probability | training).items() if value is not None}
+
+    requested = next(model for model in models if model.requested)
+    chosen = {BASE: models[0], "requested": requested}
+    if selected := select_cells(models):
+        chosen["best"] = max(selected, key=lambda model: model.figure("selection", "k"))
+    return {name: figures(model) for name, model in chosen.items()}
 
 
 def term_name(row: pd.Series) -> str:

@@ -37,6 +37,9 @@ from searchless_rl.selfplay.optimizer import build_optimizer, update_ema, warmup
 from searchless_rl.selfplay.randomness import Stream, uniforms
 from searchless_rl.selfplay.terms import needs_base
 
+MIN_MEAN_WEIGHT = 0.2
+"""Healthy runs have a mean ρ of 0.85 to 1; a broken temperature gives about 0.001 and no other sign."""
+
 
 class TrainingFailure(RuntimeError):
     """A cell that cannot go on; the last checkpoint stays."""
@@ -208,6 +211,11 @@ class SelfPlayModule(pl.LightningModule):
             raise TrainingFailure(
                 f"{self.cell.id}: the loss is {loss} at step {self.global_step + 1} (games now at: {fens}); "
                 "lower selfplay.learning_rates or beta. The last checkpoint is kept."
+            )
+        if not record.values["rho"] >= MIN_MEAN_WEIGHT:
+            raise TrainingFailure(
+                f"{self.cell.id}: the mean importance weight is {record.values['rho']:.4g} at step "
+                f"{self.global_step + 1}; moves are no longer sampled from a tempered policy"
             )
         coldest, hottest = record.values["tau_min"], record.values["tau_max"]
         if self.cell.tau == "adaptive" and not -1e-6 <= coldest <= hottest <= math.log(3) + 1e-4:

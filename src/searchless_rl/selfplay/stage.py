@@ -12,7 +12,7 @@ import pytorch_lightning as pl
 import torch
 
 from searchless_rl.cells import Cell
-from searchless_rl.files import sha256_of, write_atomically, write_json
+from searchless_rl.files import sha256_of, sha256_of_tree, write_atomically, write_json
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.params import SelfPlayParams
@@ -24,6 +24,8 @@ from searchless_rl.selfplay.warm_start import play_warm_start, read_games, write
 from searchless_rl.timing import Stopwatch
 
 CHECKPOINT, METRICS, MANIFEST = "last.ckpt", "metrics.jsonl", "inputs.json"
+_PACKAGE = Path(__file__).resolve().parent.parent
+_CODE = tuple(_PACKAGE / name for name in ("board", "nets", "lc0", "selfplay"))
 
 
 def make_warm_start(
@@ -61,7 +63,7 @@ def train_cell(
         "params": params.model_dump(),
     }
     with exclusive(scratch):
-        _claim(scratch, inputs)
+        _claim(scratch, inputs | {"code_sha256": sha256_of_tree(*_CODE)})
         module = SelfPlayModule(load_network(base), read_games(warm_start), cell, params)
         _fit(module, scratch, precision, show_progress)
         lines = (scratch / METRICS).read_text(encoding="utf-8")

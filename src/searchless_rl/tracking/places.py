@@ -1,40 +1,18 @@
-"""Where the pipeline runs: main checkout, revision, default store."""
+"""The tracking store: its default place, its address in reports, the revision it is filled from."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from searchless_rl.checkout import git, main_checkout
 from searchless_rl.params import Params
 
 DATABASE = "mlflow.db"
 NO_GIT = "no-git"
-
-
-def main_checkout(root: Path) -> Path:
-    """The folder that owns the tracking store of the pipeline in `root`.
-
-    `SEARCHLESS_MAIN` where set. Else the project around ``.dvc/tmp/exps``: `dvc exp run --temp` and the queue
-    work in throw-away clones there, which Git does not know as ours. Else, in a Git worktree, the same folder
-    of the main working tree; else `root`.
-    """
-    if named := os.environ.get("SEARCHLESS_MAIN"):
-        return Path(named).absolute()
-    root = root.absolute()
-    for folder in root.parents:
-        if folder.parts[-3:] == (".dvc", "tmp", "exps"):
-            return folder.parents[2]
-    common, top = _git(root, "rev-parse", "--git-common-dir"), _git(root, "rev-parse", "--show-toplevel")
-    if common and top:
-        common_folder = (root / common).resolve()
-        if common_folder.name == ".git":
-            return common_folder.parent / root.resolve().relative_to(Path(top).resolve())
-    return root
 
 
 def default_store(root: Path) -> str:
@@ -44,7 +22,7 @@ def default_store(root: Path) -> str:
 
 def git_commit(root: Path) -> str:
     """The commit checked out in `root`, or ``no-git`` (no repository, no commit yet, no Git)."""
-    return _git(root, "rev-parse", "--verify", "HEAD") or NO_GIT
+    return git(root, "rev-parse", "--verify", "HEAD") or NO_GIT
 
 
 def params_hash(params: Params) -> str:
@@ -84,13 +62,3 @@ def without_credentials(text: str, uri: str) -> str:
 
 def _without_userinfo(text: str) -> str:
     return re.sub(r"(?<=://)[^\s/]*@", "", text)
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=30, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return answer.stdout.strip()

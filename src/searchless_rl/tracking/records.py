@@ -79,14 +79,15 @@ def read_base(root: Path, params: Params) -> RunRecord:
 
 
 def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
-    """A trained and measured cell; its curves are not read yet.
+    """A trained and measured cell, of the grid or the requested one; its curves are not read yet.
 
     Raises:
         MissingFile, MalformedFile: a file of the cell is absent, or not a good one.
     """
-    metrics = root / "data/cells" / cell.id / "metrics.jsonl"
-    manifest = metrics.with_name("cell.json")
-    tactics = root / "data/tactics" / cell.id / "summary.json"
+    in_grid = cell.id in params.grid.cells
+    folder = root / "data/cells" / cell.id if in_grid else root / "data/requested"
+    metrics, manifest = folder / "metrics.jsonl", folder / "cell.json"
+    tactics = (root / "data/tactics" / cell.id if in_grid else folder / "tactics") / "summary.json"
     for path in (manifest, metrics, tactics):
         _require(root, path)
     trained, summary = _Document(root, manifest), _Document(root, tactics)
@@ -108,6 +109,7 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
         tags={
             "searchless.kind": "cell",
             "searchless.arm": cell.arm,
+            "searchless.in_grid": str(in_grid).lower(),
             "searchless.base_sha256": trained.text("base_sha256"),
             "searchless.warm_start_sha256": trained.text("warm_start_sha256"),
             **_weights(summary),

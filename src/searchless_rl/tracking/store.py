@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from searchless_rl.checkout import main_checkout
 from searchless_rl.files import write_atomically
-from searchless_rl.tracking.places import DATABASE, main_checkout, sqlite_file, without_credentials
+from searchless_rl.tracking.places import DATABASE, sqlite_file, without_credentials
 from searchless_rl.tracking.views import NOTE_TAG, VIEW_TAG, experiment_note
 
 if TYPE_CHECKING:

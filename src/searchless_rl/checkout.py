@@ -1,0 +1,39 @@
+"""The checkout a stage runs in, and the main one behind it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+
+def main_checkout(root: Path) -> Path:
+    """The folder that owns what outlives a run of the pipeline in `root`: tracking store, unfinished cells.
+
+    `SEARCHLESS_MAIN` where set. Else the project around ``.dvc/tmp/exps``: `dvc exp run --temp` and the queue
+    work in throw-away clones there, which Git does not know as ours. Else, in a Git worktree, the same folder
+    of the main working tree; else `root`.
+    """
+    if named := os.environ.get("SEARCHLESS_MAIN"):
+        return Path(named).absolute()
+    root = root.absolute()
+    for folder in root.parents:
+        if folder.parts[-3:] == (".dvc", "tmp", "exps"):
+            return folder.parents[2]
+    common, top = git(root, "rev-parse", "--git-common-dir"), git(root, "rev-parse", "--show-toplevel")
+    if common and top:
+        common_folder = (root / common).resolve()
+        if common_folder.name == ".git":
+            return common_folder.parent / root.resolve().relative_to(Path(top).resolve())
+    return root
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What a Git command prints in `folder`; empty where it fails or there is no Git."""
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return answer.stdout.strip()

@@ -1,0 +1,152 @@
+"""The pipeline with several cells at a time.
+
+DVC runs one stage after the other, and two `dvc repro` at once block each other; single stages
+(`dvc repro -s`) do not. So the ancestors of all cells run first, then the cells' own stages, several at a
+time, then a plain `dvc repro` does what is left.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from searchless_rl.params import Params
+
+ANCESTORS = ("fetch", "suites", "warm_start", "tactics_base")
+REPORTS = ("select", "tables", "figures", "sync")
+LOGS = Path("scratch") / "logs"
+LOCK_TRIES = 20
+
+
+class FanOutFailure(RuntimeError):
+    """Some cells failed; the others are done."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Stages to be run one after the other, independent of all other chains."""
+
+    name: str
+    stages: tuple[str, ...]
+
+
+def chains(params: Params, changed: set[str]) -> list[Chain]:
+    """The cells' stages that have something to do, in the order of the grid; the requested cell last.
+
+    Args:
+        params: the grid.
+        changed: the stages that `dvc status` names.
+    """
+    wanted = [Chain(cell, (f"train@{cell}", f"tactics@{cell}")) for cell in params.grid.cells]
+    wanted.append(Chain("requested cell", ("cell",)))
+    due = []
+    for chain in wanted:
+        first = next((i for i, stage in enumerate(chain.stages) if stage in changed), None)
+        if first is not None:
+            due.append(Chain(chain.name, chain.stages[first:]))
+    return due
+
+
+def run_pipeline(params: Params, jobs: int) -> None:
+    """`dvc repro`, with the cells' stages `jobs` at a time. Results do not depend on `jobs`.
+
+    Output of the parallel stages goes to scratch/logs. If cells fail, the others are finished, tables and
+    figures are built with dashes in their place, and the failure is raised at the end.
+
+    Raises:
+        FanOutFailure: naming the failed cells and their logs.
+    """
+    _dvc("repro", *ANCESTORS)
+    due = chains(params, _changed_stages())
+    failed = _run_chains(due, jobs) if due else {}
+    if not failed:
+        _dvc("repro")
+        return
+    for stage in REPORTS:
+        _dvc("repro", "-s", stage)
+    details = "\n".join(f"  {name}: {why}" for name, why in sorted(failed.items()))
+    raise FanOutFailure(f"{len(failed)} of {len(due)} cells failed; run again to continue them\n{details}")
+
+
+def _dvc(*arguments: str) -> None:
+    done = subprocess.run(["dvc", *arguments], check=False)
+    if done.returncode:
+        raise FanOutFailure(f"`dvc {' '.join(arguments)}` failed with exit status {done.returncode}")
+
+
+def _changed_stages() -> set[str]:
+    done = subprocess.run(["dvc", "status", "--json"], check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise FanOutFailure(f"`dvc status` failed: {done.stderr.strip() or done.stdout.strip()}")
+    return set(json.loads(done.stdout))
+
+
+def _run_chains(due: list[Chain], jobs: int) -> dict[str, str]:
+    """Run every chain; name -> reason of those that failed."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    runner, failed = _Runner(), dict[str, str]()
+    with ThreadPoolExecutor(jobs) as pool, runner, tqdm(total=len(due), desc="cells", unit="cell") as bar:
+        futures = {pool.submit(runner.run, chain): chain for chain in due}
+        for future in as_completed(futures):
+            reason = future.result()
+            if reason is not None:
+                failed[futures[future].name] = reason
+                bar.write(f"{futures[future].name} failed: {reason}", file=sys.stderr)
+            bar.update()
+    return failed
+
+
+class _Runner:
+    """Runs chains and, when it is left early, stops what it has started."""
+
+    def __init__(self) -> None:
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._stopping = threading.Event()
+
+    def __enter__(self) -> _Runner:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._stopping.set()
+            for process in list(self._processes):
+                os.killpg(process.pid, signal.SIGTERM)
+
+    def run(self, chain: Chain) -> str | None:
+        """Run the stages of a chain; the reason of its failure, or None."""
+        log = LOGS / f"{chain.name.replace(' ', '-')}.log"
+        log.unlink(missing_ok=True)
+        for stage in chain.stages:
+            for _ in range(LOCK_TRIES):
+                if self._stopping.is_set():
+                    return "stopped"
+                status = self._run_stage(stage, log)
+                if status == 0 or "Unable to acquire lock" not in log.read_text(errors="replace"):
+                    break
+                log.unlink()
+                time.sleep(1.0)
+            if status:
+                return f"{stage} ended with exit status {status}; see {log}"
+        return None
+
+    def _run_stage(self, stage: str, log: Path) -> int:
+        with log.open("ab") as stream:
+            # A session of its own: an interrupt from the keyboard reaches us, and we stop the stages.
+            process = subprocess.Popen(
+                ["dvc", "repro", "-s", stage], stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
+            )
+            self._processes.add(process)
+            try:
+                return process.wait()
+            finally:
+                self._processes.discard(process)

@@ -1,0 +1,37 @@
+"""Learning curves of the arms at one beta, as one table that `dvc plots` draws."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pandas as pd
+
+from searchless_rl.reports.models import Measured
+
+METRICS = ("entropy", "kl_base_policy")
+
+
+def learning_curves(models: Sequence[Measured], beta: float) -> pd.DataFrame:
+    """Steps at which every arm was measured against the base.
+
+    Args:
+        models: as `read_models` gives them.
+        beta: of the regularized arms; the unregularized ones take part too.
+
+    Returns:
+        Columns step, then ``METRIC ARM`` for entropy and KL(π_base‖π_θ), in nats, of the online policy on the
+        positions it visits.
+    """
+    series: dict[str, pd.Series] = {}
+    for model in models:
+        if model.cell is None or not model.in_grid or model.curves is None or not model.curves.exists():
+            continue
+        if model.cell.term != "none" and model.cell.beta != beta:
+            continue
+        lines = model.curves.read_text(encoding="utf-8").splitlines()
+        frame = pd.DataFrame([json.loads(line) for line in lines]).set_index("step")
+        for metric in METRICS:
+            series.setdefault(f"{metric} {model.cell.arm}", frame[metric])
+    ordered = {name: series[name] for metric in METRICS for name in series if name.startswith(f"{metric} ")}
+    return pd.DataFrame(ordered).dropna().rename_axis("step").reset_index()

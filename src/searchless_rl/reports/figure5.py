@@ -1,0 +1,108 @@
+"""Figure 5: puzzle error of the forward-KL arm (adaptive temperature) against beta."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+
+from searchless_rl.reports.models import BASE, DECADES, Measured
+from searchless_rl.reports.style import BASE_COLOUR, COLUMN_WIDTH, TERM_COLOURS, use_style, write_figure
+
+ARM, UNREGULARIZED, SUITE = "forward_kl-adaptive", "none-adaptive", "main"
+
+
+def figure5_data(models: Sequence[Measured]) -> pd.DataFrame:
+    """Error rates on the main suite.
+
+    Columns: series ("base", "unregularized", "decade", "half-decade", "requested"), model, beta, k (missed),
+    n, error, low, high (fractions, 95 % Wilson). Cells that were not measured are left out.
+    """
+    rows = [
+        _row(series, model)
+        for model in models
+        if (series := _series(model)) is not None and model.figure(SUITE, "k") is not None
+    ]
+    columns = ["series", "model", "beta", "k", "n", "error", "low", "high"]
+    return pd.DataFrame(rows, columns=columns).astype({"k": "int64", "n": "int64"})
+
+
+def _series(model: Measured) -> str | None:
+    if model.name == BASE:
+        return "base"
+    assert model.cell is not None
+    if model.cell.arm == UNREGULARIZED and model.in_grid:
+        return "unregularized"
+    if model.cell.arm != ARM:
+        return None
+    if not model.in_grid:
+        return "requested"
+    return "decade" if model.cell.beta in DECADES else "half-decade"
+
+
+def _row(series: str, model: Measured) -> dict[str, Any]:
+    n, solved = model.figure(SUITE, "n"), model.figure(SUITE, "k")
+    return {
+        "series": series,
+        "model": model.name,
+        "beta": None if model.cell is None or model.cell.term == "none" else model.cell.beta,
+        "k": n - solved,
+        "n": n,
+        "error": (n - solved) / n,
+        # The interval of the complement is the complement of the interval.
+        "low": 1 - model.figure(SUITE, "high"),
+        "high": 1 - model.figure(SUITE, "low"),
+    }
+
+
+def draw_figure5(data: pd.DataFrame, stem: Path, scale: str) -> None:
+    """Draw and write Figure 5 (PDF, PNG, CSV)."""
+    use_style()
+    figure, axes = plt.subplots(figsize=(COLUMN_WIDTH, 2.5), layout="constrained")
+    _reference(axes, data, "base", "frozen base", BASE_COLOUR, "--")
+    _reference(axes, data, "unregularized", "no regularizer (β = 0)", TERM_COLOURS["none"], ":")
+    curve = data[data["series"].isin(["decade", "half-decade"])].sort_values("beta")
+    colour = TERM_COLOURS["forward_kl"]
+    axes.plot(curve["beta"], 100 * curve["error"], color=colour, zorder=2)
+    for series, filled, marker in (
+        ("decade", True, "o"),
+        ("half-decade", False, "o"),
+        ("requested", True, "D"),
+    ):
+        points = data[data["series"] == series]
+        if points.empty:
+            continue
+        bars = [100 * (points["error"] - points["low"]), 100 * (points["high"] - points["error"])]
+        axes.errorbar(
+            points["beta"],
+            100 * points["error"],
+            yerr=bars,
+            fmt=marker,
+            color=colour,
+            markerfacecolor=colour if filled else "white",
+            capsize=2,
+            elinewidth=0.8,
+            zorder=3,
+            label=f"forward-KL prior ({series})",
+        )
+    axes.set_xscale("log")
+    axes.set_xlabel("coefficient β")
+    axes.set_ylabel("puzzle error (%)")
+    puzzles = f"{SUITE} suite, n = {data['n'].max()}" if len(data) else "nothing measured yet"
+    axes.set_title(f"{puzzles}, 95 % intervals ({scale} scale)")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=2, columnspacing=1.0, handlelength=1.6)
+    write_figure(figure, data, stem)
+    plt.close(figure)
+
+
+def _reference(
+    axes: Axes, data: pd.DataFrame, series: str, label: str, colour: tuple[float, float, float], line: str
+) -> None:
+    rows = data[data["series"] == series]
+    for error, low, high in zip(rows["error"], rows["low"], rows["high"], strict=True):
+        axes.axhspan(100 * low, 100 * high, color=colour, alpha=0.08, linewidth=0)
+        axes.axhline(100 * error, color=colour, linestyle=line, linewidth=1.0, label=label)
