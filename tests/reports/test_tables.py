@@ -140,7 +140,7 @@ def test_a_requested_cell_outside_the_grid_is_listed_and_never_selected(data, pa
     assert frame["requested"].sum() == 1
     for table in (table6, table1):
         assert "forward_kl-adaptive-0.02-s0" not in table(models)["model"].tolist()
-    assert headline(models)["requested"]["selection_accuracy"] == 0.6
+    assert headline(models)["requested"]["selection"] == 0.6
     points = figure5_data(models).set_index("model")["series"]
     assert points["forward_kl-adaptive-0.02-s0"] == "requested"
 

@@ -81,18 +81,19 @@ def cells(models: Sequence[Measured]) -> pd.DataFrame:
 
 
 def headline(models: Sequence[Measured]) -> dict[str, dict[str, Any]]:
-    """What `dvc metrics` and `dvc exp show` print: figures of the base, the requested and the best cell."""
+    """What `dvc metrics` and `dvc exp show` print, of the requested cell, the base and the best cell.
+
+    Accuracy by suite (fractions), and of the online policy at the end of training its entropy and
+    KL(π_base‖π_θ) in nats.
+    """
 
     def figures(model: Measured) -> dict[str, Any]:
-        rates = {
-            f"{suite}_accuracy": model.figure(suite, "accuracy") for suite in ("selection", "main", "hard")
-        }
-        probability = {"solution_probability": model.figure("main", "geometric_mean")}
+        rates = {suite: model.figure(suite, "accuracy") for suite in ("selection", "main", "hard")}
         training = {key: model.final.get(key) for key in ("entropy", "kl_base_policy")}
-        return {key: value for key, value in (rates | probability | training).items() if value is not None}
+        return {key: value for key, value in (rates | training).items() if value is not None}
 
     requested = next(model for model in models if model.requested)
-    chosen = {BASE: models[0], "requested": requested}
+    chosen = {"requested": requested, BASE: models[0]}
     if selected := select_cells(models):
         chosen["best"] = max(selected, key=lambda model: model.figure("selection", "k"))
     return {name: figures(model) for name, model in chosen.items()}
