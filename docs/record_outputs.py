@@ -3,8 +3,8 @@
     python docs/record_outputs.py          # rewrite README.md
     python docs/record_outputs.py --check  # only say whether it is up to date
 
-A command is named in a comment, ``<!-- $ dvc metrics show --md -->``, directly above a fenced block; the block's
-content is replaced by what the command prints. Nothing else in the file changes.
+A command is named in a comment, ``<!-- $ dvc metrics show --md -->``, directly above a fenced block; the
+content of the block is replaced by what the command prints. Nothing else in the file changes.
 """
 
 from __future__ import annotations

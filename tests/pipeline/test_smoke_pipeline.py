@@ -1,8 +1,9 @@
-"""The whole pipeline at smoke scale in a clone of its own."""
+"""The whole pipeline at smoke scale in a clone of its own; the tests are in order and build on each other."""
 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -10,10 +11,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from ruamel.yaml import YAML
 
 from searchless_rl.evaluation.intervals import wilson
 
 pytestmark = pytest.mark.slow
+
+GIT = ("git", "-c", "user.name=Test", "-c", "user.email=test@example.org")
+FAN_OUT = (sys.executable, "-m", "searchless_rl", "fan-out", "--jobs", "2")
 
 
 @pytest.fixture(scope="module")
@@ -29,59 +34,126 @@ def clone(tmp_path_factory, pytestconfig):
     if downloads.is_dir():  # spare the network where the base is at hand
         shutil.copytree(downloads, folder / "data" / "downloads")
     (folder / "dvc.lock").unlink(missing_ok=True)
-    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "A clone"]):
-        _run(folder, "git", "-c", "user.name=Test", "-c", "user.email=test@example.org", *command)
     _run(folder, sys.executable, "-m", "searchless_rl", "scale", "smoke")
+    _run(folder, "git", "init", "-q")
+    _commit(folder)
     return folder
 
 
-def _run(folder: Path, *command: str) -> str:
+def _commit(folder):
+    _run(folder, *GIT, "add", "-A")
+    _run(folder, *GIT, "commit", "-qm", "A commit")
+
+
+def _environment(folder):
     tools = str(Path(sys.executable).parent)
-    environment = os.environ | {
-        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(folder / "src"),
-    }
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(folder / "src")}
     environment.pop("MLFLOW_TRACKING_URI", None)
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return environment
+
+
+def _run(folder, *command):
+    done = subprocess.run(
+        command, cwd=folder, env=_environment(folder), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
-def _stages_run(output: str) -> list[str]:
-    return [line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")]
+def _stages_run(output):
+    return {line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")}
 
 
-def test_repro_builds_every_output_and_then_has_nothing_to_do(clone):
-    first = _stages_run(_run(clone, "dvc", "repro"))
-    assert "train@forward_kl-adaptive-0.01-s0" in first
-    assert "sync" in first
+def _kill_everything_in(folder):
+    """SIGKILL to every process that works below a folder: the pipeline, DVC, and the stages they leave."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").resolve().is_relative_to(folder):
+                os.kill(int(process.name), signal.SIGKILL)
+        except OSError:  # gone meanwhile, or not ours
+            continue
+
+
+def _trained_at(folder, stage):
+    return (folder / "data" / "cells" / stage.removeprefix("train@") / "weights.pb.gz").stat().st_mtime_ns
+
+
+def test_a_killed_run_is_continued_and_no_finished_cell_is_run_again(clone):
+    """Killed as soon as two cells are done; the next run leaves these as they are."""
+    with subprocess.Popen(
+        FAN_OUT, cwd=clone, env=_environment(clone), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        deadline = time.monotonic() + 300
+        while len(list(clone.glob("data/tactics/*-s0/timing.json"))) < 2:
+            assert process.poll() is None, "the pipeline ended before it could be killed"
+            assert time.monotonic() < deadline, "no cell is done after five minutes"
+            time.sleep(0.05)
+        _kill_everything_in(clone)
+    lock = YAML(typ="safe").load((clone / "dvc.lock").read_text())
+    finished = [name for name in lock["stages"] if name.startswith("train@")]
+    assert 2 <= len(finished) < 14
+    before = {name: _trained_at(clone, name) for name in finished}
+    _run(clone, *FAN_OUT)
+    assert {name: _trained_at(clone, name) for name in finished} == before
+
+
+def test_every_output_is_there(clone):
     reports = clone / "reports" / "smoke"
     table6 = pd.read_csv(reports / "table6.csv")
-    assert table6["model"].tolist() == ["base", "forward_kl-adaptive-0.01-s0"]
+    assert len(table6) == 1 + 14
     for row in table6.itertuples():
         assert (row.low, row.high) == pytest.approx(wilson(row.k, row.n), abs=1e-15)
         assert row.n == 120
     for name in ("table1", "table2", "table6"):
         for suffix in ("csv", "md", "tex"):
             assert (reports / f"{name}.{suffix}").stat().st_size > 100
+    for suffix in ("pdf", "png", "csv"):
+        assert (clone / "paper_figures" / "smoke" / f"figure5.{suffix}").stat().st_size > 100
     timings = json.loads((reports / "timings.json").read_text())
     assert all(stage["peak_memory_mib"] < 4096 for stage in timings["stages"].values())
     sync = json.loads((reports / "sync.json").read_text())
     assert sync["pending"] == []
-    assert sync["done"]
+    assert len(sync["done"]) == 1 + 14 + 1
+
+
+def test_nothing_is_left_to_do(clone):
     begun = time.monotonic()
-    assert _stages_run(_run(clone, "dvc", "repro")) == []
+    _run(clone, *FAN_OUT)
     assert time.monotonic() - begun < 15
+    assert _stages_run(_run(clone, "dvc", "repro")) == set()
+
+
+def test_a_requested_cell_of_the_grid_is_that_cell_to_the_bit(clone):
+    requested = clone / "data" / "requested"
+    same = clone / "data" / "cells" / "forward_kl-adaptive-0.01-s0"
+    for name in ("weights.pb.gz", "metrics.jsonl", "cell.json"):
+        assert (requested / name).read_bytes() == (same / name).read_bytes()
+    cells = pd.read_csv(clone / "reports" / "smoke" / "cells.csv")
+    assert cells["model"].is_unique
+    assert cells.loc[cells["requested"], "model"].tolist() == ["forward_kl-adaptive-0.01-s0"]
+
+
+def test_what_the_pipeline_makes_is_ignored_or_meant_for_git(clone):
+    status = _run(clone, "git", "status", "--porcelain", "--untracked-files=all").splitlines()
+    meant = ("reports/smoke/", "paper_figures/smoke/", "dvc.lock")
+    assert [line for line in status if not line[3:].startswith(meant)] == []
+
+
+def test_an_experiment_trains_one_cell_and_redoes_reports(clone):
+    _commit(clone)
+    output = _run(clone, "dvc", "exp", "run", "-S", "term=reverse_kl", "-S", "tau=fixed", "-S", "beta=0.05")
+    assert _stages_run(output) == {"cell", "tables", "figures", "sync"}
+    cells = pd.read_csv(clone / "reports" / "smoke" / "cells.csv").set_index("model")
+    assert cells.loc["reverse_kl-fixed-0.05-s0", "requested"]
+    assert cells.loc["reverse_kl-fixed-0.05-s0", "selection_n"] == 120
+    assert "reverse_kl-fixed-0.05-s0" in json.loads((clone / "reports/smoke/sync.json").read_text())["done"]
+    _run(clone, "git", "checkout", "-q", ".")
+    _run(clone, "dvc", "checkout", "-q")
 
 
 def test_an_edit_to_a_table_retrains_nothing(clone):
     path = clone / "src" / "searchless_rl" / "reports" / "tables.py"
     path.write_text(path.read_text() + "\n# edited\n")
-    assert set(_stages_run(_run(clone, "dvc", "repro"))) <= {"tables", "sync"}
-
-
-def test_everything_the_pipeline_makes_is_ignored_or_meant_for_git(clone):
-    status = _run(clone, "git", "status", "--porcelain", "--untracked-files=all").splitlines()
-    changed = {line[3:] for line in status}
-    unexpected = {name for name in changed if not name.startswith("reports/smoke/")}
-    assert unexpected == {"params.yaml", "dvc.lock", "src/searchless_rl/reports/tables.py"}
+    assert "tables" in _stages_run(output := _run(clone, "dvc", "repro"))
+    assert _stages_run(output) <= {"tables", "figures", "sync"}
