@@ -29,8 +29,6 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	pip install -q -c constraints.txt --upgrade pip setuptools
 	pip install -q -c constraints.txt $(TORCH_PIP_ARGS) torch
 	pip install -q -c constraints.txt -e '.[dev]'
-	@# In an unpacked archive there is no Git repository, and DVC must be told.
-	@git rev-parse --git-dir >/dev/null 2>&1 || printf '[core]\n    no_scm = true\n' > .dvc/config.local
 	@touch $@
 
 setup-oracle: $(VENV)/.oracle ## Add the real lc0, for conformance tests (Linux x86-64, Python 3.11)
@@ -40,6 +38,8 @@ $(VENV)/.oracle: $(VENV)/.ready
 	@touch $@
 
 repro: setup ## Set up and run the pipeline: tables in reports/, runs in MLflow
+	@# In an unpacked archive there is no Git repository, and DVC must be told.
+	@git rev-parse --git-dir >/dev/null 2>&1 || dvc config --local core.no_scm true
 	searchless fan-out --jobs $(JOBS)
 
 test: setup ## Set up and run the tests (minutes)

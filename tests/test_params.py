@@ -63,6 +63,10 @@ def test_paper_scale_is_table_2_and_others_say_where_they_differ(path):
         ("ema_decay: 0.98", "ema_decay: 1.0", ("selfplay.ema_decay", "1.0", "less than 1")),
         ("precision: auto", "precision: half", ("selfplay.precision", "'half'", "'bf16'")),
         ("warmup_steps: 24", "warmup_steps: 2400", ("warmup_steps 2400 exceeds steps 240",)),
+        ("suites: [selection, main, hard]", "suites: [main]", ("name selection",)),
+        ("suites: [selection, main, hard]", "suites: [selection, selection]", ("each suite once",)),
+        ("max_plies: 512", "max_plies: 60", ("warm_start_moves 30 can reach max_plies 60",)),
+        ("threads: 1", "threads: 100000", ("threads", "100000", "1024")),
         ("backbone: 9.0e-6", "backbone: '9e-6'", ("selfplay.learning_rates.backbone", "quotes")),
         (
             "forward_kl-adaptive-0.01-s0: s0",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 # Imports of the heavy parts stay inside the commands: `searchless --help` and the small stages must not
 # wait seconds for torch and Lightning.
+from searchless_rl.interruption import Interrupted
 from searchless_rl.params import Params, load_params, write_scale
 
 DATA = Path("data")
@@ -31,6 +33,38 @@ def _set_threads(params: Params) -> None:
 def _base_path() -> Path:
     """The fetched copy of the base network, whatever `base` names."""
     return DATA / "base" / "base.pb.gz"
+
+
+STAGES = ("fetch", "suites", "warm-start", "train", "tactics", "cell", "select", "tables", "figures", "sync")
+"""Commands that are stages of the pipeline; their cost is recorded."""
+
+
+def _timings() -> Path:
+    return _scratch() / "timings"
+
+
+def _label(arguments: argparse.Namespace) -> str:
+    """A stage's name as in dvc.yaml: train@CELL."""
+    given = [getattr(arguments, name, None) for name in ("seed", "cell", "model")]
+    return "@".join([arguments.command, *(str(value) for value in given if value is not None)])
+
+
+def _write_timings(params: Params) -> None:
+    from searchless_rl.files import write_json
+    from searchless_rl.timing import collect
+
+    names = [
+        "fan-out",
+        "fetch",
+        "suites",
+        *(f"warm-start@{seed}" for seed in params.grid.warm_starts.values()),
+    ]
+    names += [
+        "tactics@base",
+        *(f"{stage}@{cell}" for stage in ("train", "tactics") for cell in params.grid.cells),
+    ]
+    names += ["cell", "select", "tables", "figures", "sync"]
+    write_json(Path("reports") / params.scale / "timings.json", collect(_timings(), names))
 
 
 def _interactive() -> bool:
@@ -152,8 +186,14 @@ def figures(arguments: argparse.Namespace) -> None:
 def fan_out(arguments: argparse.Namespace) -> None:
     """Run the pipeline with several cells at a time."""
     from searchless_rl.fan_out import run_pipeline
+    from searchless_rl.timing import record
 
-    run_pipeline(load_params(), arguments.jobs)
+    params = load_params()
+    try:
+        run_pipeline(params, arguments.jobs)
+    finally:
+        record(_timings(), "fan-out")
+        _write_timings(params)
 
 
 def sweep(arguments: argparse.Namespace) -> None:
@@ -183,6 +223,7 @@ def sync(arguments: argparse.Namespace) -> None:
     report = sync_runs(params, Path.cwd())
     write_atomically(Path("reports") / params.scale / "sync.json", report.to_json())
     print(report.message)
+    _write_timings(params)
 
 
 def scale(arguments: argparse.Namespace) -> None:
@@ -205,6 +246,12 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a seed; allowed: 0, 1, 2, ...")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="searchless", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -217,7 +264,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add("fetch", fetch).add_argument("name", nargs="?", help="a known file; default: the base of params.yaml")
     add("suites", suites)
-    add("warm-start", warm_start).add_argument("seed", type=int)
+    add("warm-start", warm_start).add_argument("seed", type=_seed)
     add("train", train).add_argument("cell", help="TERM-TAU-BETA-sSEED, e.g. forward_kl-adaptive-0.01-s0")
     add("tactics", tactics).add_argument("model", help='"base" or a cell')
     add("cell", cell)
@@ -237,9 +284,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         arguments.run(arguments)
+        if arguments.command in STAGES:
+            from searchless_rl.timing import record
+
+            record(_timings(), _label(arguments))
     except KeyboardInterrupt:
         print("searchless: interrupted; run the same command to continue", file=sys.stderr)
-        return 130
+        return 128 + signal.SIGINT
+    except Interrupted as stop:
+        print(f"searchless {arguments.command}: {stop}; run the same command to continue", file=sys.stderr)
+        return 128 + stop.signal
     except (ValueError, OSError, RuntimeError) as error:
         if os.environ.get("SEARCHLESS_DEBUG"):
             raise

@@ -7,6 +7,7 @@ time, then a plain `dvc repro` does what is left.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -20,12 +21,14 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from searchless_rl.interruption import Interrupted
 from searchless_rl.params import Params
 
 ANCESTORS = ("fetch", "suites", "warm_start", "tactics_base")
 REPORTS = ("select", "tables", "figures", "sync")
 LOGS = Path("scratch") / "logs"
 LOCK_TRIES = 20
+GRACE = 20.0  # seconds that stages have to end by themselves
 
 
 class FanOutFailure(RuntimeError):
@@ -66,6 +69,7 @@ def run_pipeline(params: Params, jobs: int) -> None:
     Raises:
         FanOutFailure: naming the failed cells and their logs.
     """
+    signal.signal(signal.SIGTERM, _interrupt)
     _dvc("repro", *ANCESTORS)
     due = chains(params, _changed_stages())
     failed = _run_chains(due, jobs) if due else {}
@@ -76,6 +80,11 @@ def run_pipeline(params: Params, jobs: int) -> None:
         _dvc("repro", "-s", stage)
     details = "\n".join(f"  {name}: {why}" for name, why in sorted(failed.items()))
     raise FanOutFailure(f"{len(failed)} of {len(due)} cells failed; run again to continue them\n{details}")
+
+
+def _interrupt(number: int, _frame: object) -> None:
+    """End as by the keyboard, so that the stages are stopped too."""
+    raise Interrupted("stopped by SIGTERM", number)
 
 
 def _dvc(*arguments: str) -> None:
@@ -106,6 +115,14 @@ def _run_chains(due: list[Chain], jobs: int) -> dict[str, str]:
     return failed
 
 
+def _group_exists(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 class _Runner:
     """Runs chains and, when it is left early, stops what it has started."""
 
@@ -119,8 +136,14 @@ class _Runner:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._stopping.set()
-            for process in list(self._processes):
-                os.killpg(process.pid, signal.SIGTERM)
+            for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, GRACE)):
+                groups = [process.pid for process in list(self._processes)]
+                for group in groups:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(group, number)
+                deadline = time.monotonic() + patience
+                while any(_group_exists(group) for group in groups) and time.monotonic() < deadline:
+                    time.sleep(0.05)
 
     def run(self, chain: Chain) -> str | None:
         """Run the stages of a chain; the reason of its failure, or None."""

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,8 +28,10 @@ def atomic_writer(path: Path) -> Iterator[BinaryIO]:
             os.fsync(stream.fileno())
         Path(partial).chmod(0o644)
         Path(partial).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(partial).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say where
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 
@@ -48,6 +50,14 @@ def sha256_of(path: Path) -> str:
     """Hexadecimal SHA-256 of a file's content."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as one level with dotted keys; anything else is a leaf."""
+    if not isinstance(value, Mapping):
+        return {prefix: value}
+    parts = [flatten(item, f"{prefix}.{key}" if prefix else str(key)) for key, item in value.items()]
+    return {key: item for part in parts for key, item in part.items()}
 
 
 def sha256_of_tree(*folders: Path, pattern: str = "*.py") -> str:

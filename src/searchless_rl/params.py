@@ -21,9 +21,7 @@ from pydantic import (
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from searchless_rl.cells import TERMS, Cell, CellError, Tau, Term
-
-SCALES = ("smoke", "mini", "study", "paper")
+from searchless_rl.cells import Cell, CellError, Tau, Term
 
 
 class ParamsError(ValueError):
@@ -95,6 +93,10 @@ class SelfPlayParams(_Section):
     def _warm_up_ends(self) -> SelfPlayParams:
         if self.warmup_steps > self.steps:
             raise ValueError(f"warmup_steps {self.warmup_steps} exceeds steps {self.steps}")
+        if 2 * self.warm_start_moves >= self.max_plies:
+            raise ValueError(
+                f"warm_start_moves {self.warm_start_moves} can reach max_plies {self.max_plies} before step 1"
+            )
         return self
 
 
@@ -130,6 +132,12 @@ class EvaluationParams(_Section):
     batch_size: PositiveInt
     suites: tuple[Literal["selection", "main", "hard"], ...]
 
+    @model_validator(mode="after")
+    def _selection_is_scored(self) -> EvaluationParams:
+        if "selection" not in self.suites or len(set(self.suites)) < len(self.suites):
+            raise ValueError(f"suites {list(self.suites)}: name selection, and each suite once")
+        return self
+
 
 class TrackingParams(_Section):
     """Where runs are mirrored (MLFLOW_TRACKING_URI takes precedence over the local default)."""
@@ -142,7 +150,7 @@ class Params(_Section):
 
     scale: Literal["smoke", "mini", "study", "paper"]
     base: Annotated[str, Field(min_length=1)]
-    threads: PositiveInt
+    threads: Annotated[int, Field(ge=1, le=1024)]
     headline_beta: Annotated[Number, Field(gt=0)]
     term: Term
     tau: Tau
@@ -202,7 +210,9 @@ def load_params(path: str | Path = "params.yaml") -> Params:
         with path.open(encoding="utf-8") as stream:
             values = YAML(typ="safe").load(stream)
     except FileNotFoundError:
-        raise ParamsError(f"{path}: no such file; run `searchless scale mini` to write one") from None
+        raise ParamsError(
+            f"{path}: no such file; in the repository, `searchless scale mini` writes one"
+        ) from None
     except (YAMLError, UnicodeDecodeError) as error:
         raise ParamsError(f"{path}: not readable as YAML: {error}") from error
     if not isinstance(values, dict):
@@ -231,14 +241,3 @@ def write_scale(name: str, scales: Path = Path("scales"), target: Path = Path("p
     partial.write_bytes(source.read_bytes())
     partial.replace(target)
     return target
-
-
-__all__ = [
-    "SCALES",
-    "TERMS",
-    "Params",
-    "ParamsError",
-    "SelfPlayParams",
-    "load_params",
-    "write_scale",
-]

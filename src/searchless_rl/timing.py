@@ -1,26 +1,36 @@
-"""What a stage cost, kept apart from its results: times differ from run to run, results do not."""
+"""What stages cost on this machine, kept apart from their results: times differ from run to run.
+
+Each stage leaves its last wall time and peak memory in a folder that is neither in Git nor in DVC.
+"""
 
 from __future__ import annotations
 
+import json
 import resource
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from searchless_rl.files import write_json
 
-TIMING = "timing.json"
+
+def record(folder: Path, stage: str) -> None:
+    """Write this process's seconds since it started and its peak resident memory as `folder`/STAGE.json."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    mebibytes = peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+    seconds = time.time() - psutil.Process().create_time()
+    write_json(folder / f"{stage}.json", {"seconds": round(seconds, 1), "peak_memory_mib": round(mebibytes)})
 
 
-class Stopwatch:
-    """Measures a stage from its creation."""
-
-    def __init__(self) -> None:
-        self._begun = time.perf_counter()
-
-    def write(self, folder: Path) -> None:
-        """Write seconds and the process's peak resident memory (MiB) as `timing.json` into `folder`."""
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        mebibytes = peak / 2**20 if sys.platform == "darwin" else peak / 2**10
-        seconds = time.perf_counter() - self._begun
-        write_json(folder / TIMING, {"seconds": round(seconds, 1), "peak_memory_mib": round(mebibytes)})
+def collect(folder: Path, stages: Iterable[str]) -> dict[str, Any]:
+    """The last record of each stage that has one, and the sum of their seconds, as if one after the other."""
+    found = {
+        stage: json.loads(path.read_text(encoding="utf-8"))
+        for stage in stages
+        if (path := folder / f"{stage}.json").exists()
+    }
+    return {"sum_seconds": round(sum(part["seconds"] for part in found.values()), 1), "stages": found}

@@ -1,7 +1,11 @@
 """Which stages fan-out runs, and how it deals with failures, without a real pipeline."""
 
+import signal
 import stat
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -45,7 +49,7 @@ def fake_dvc(tmp_path, monkeypatch):
         '  "repro -s train@entropy-fixed-1-s0") [ ! -e fail ] || { echo broken; exit 3; } ;;\n'
         '  "repro -s train@none-fixed-0-s0")\n'
         "    [ ! -e busy ] || { rm busy; echo 'ERROR: Unable to acquire lock. Try later.'; exit 255; }\n"
-        "    [ ! -e slow ] || exec sleep 60 ;;\n"
+        "    [ ! -e slow ] || exec sleep 6123 ;;\n"
         "esac\n"
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -90,6 +94,23 @@ def test_a_held_lock_is_waited_for(params, fake_dvc):
     (fake_dvc / "busy").touch()
     fan_out.run_pipeline(params, 1)
     assert _calls(fake_dvc).count("repro -s train@none-fixed-0-s0") == 2
+
+
+def test_sigterm_stops_the_stages_and_has_its_own_status(params, fake_dvc):
+    """As a real process: nothing it started is left, and its status is 128 + 15."""
+    (fake_dvc / "slow").touch()
+    smoke = Path(__file__).resolve().parents[2] / "scales" / "smoke.yaml"
+    (fake_dvc / "params.yaml").write_bytes(smoke.read_bytes())
+    command = [sys.executable, "-m", "searchless_rl", "fan-out", "--jobs", "1"]
+    calls = fake_dvc / "calls"
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        while not (calls.exists() and "train@none-fixed-0-s0" in calls.read_text()):
+            time.sleep(0.02)
+        process.terminate()
+        assert process.wait(30) == 128 + signal.SIGTERM
+        assert b"stopped by SIGTERM; run the same command to continue" in process.stderr.read()
+    sleeping = subprocess.run(["pgrep", "-f", "sleep 6123"], capture_output=True, text=True, check=False)
+    assert sleeping.stdout == ""
 
 
 def test_an_interrupt_stops_what_was_started(params, fake_dvc, monkeypatch):

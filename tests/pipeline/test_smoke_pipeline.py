@@ -85,7 +85,7 @@ def test_a_killed_run_is_continued_and_no_finished_cell_is_run_again(clone):
         FAN_OUT, cwd=clone, env=_environment(clone), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         deadline = time.monotonic() + 300
-        while len(list(clone.glob("data/tactics/*-s0/timing.json"))) < 2:
+        while len(list(clone.glob("data/tactics/*-s0/summary.json"))) < 2:
             assert process.poll() is None, "the pipeline ended before it could be killed"
             assert time.monotonic() < deadline, "no cell is done after five minutes"
             time.sleep(0.05)
@@ -111,6 +111,7 @@ def test_every_output_is_there(clone):
     for suffix in ("pdf", "png", "csv"):
         assert (clone / "paper_figures" / "smoke" / f"figure5.{suffix}").stat().st_size > 100
     timings = json.loads((reports / "timings.json").read_text())
+    assert len(timings["stages"]) == 1 + 4 + 2 * 14 + 1 + 4
     assert all(stage["peak_memory_mib"] < 4096 for stage in timings["stages"].values())
     sync = json.loads((reports / "sync.json").read_text())
     assert sync["pending"] == []

@@ -37,12 +37,12 @@ def _write_tactics(folder, k):
         suites[suite] = {"n": n, "k": solved, "accuracy": solved / n, "low": low, "high": high}
         suites[suite] |= {"geometric_mean": 0.05, "arithmetic_mean": 0.2}
     (folder / "summary.json").write_text(json.dumps({"suites": suites}))
-    (folder / "timing.json").write_text(json.dumps({"seconds": 1.5, "peak_memory_mib": 100}))
 
 
 def _write_training(folder, entropy):
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "cell.json").write_text(json.dumps({"final": {"entropy": entropy, "kl_base_policy": 0.1}}))
+    manifest = {"precision": "bf16", "final": {"entropy": entropy, "kl_base_policy": 0.1}}
+    (folder / "cell.json").write_text(json.dumps(manifest))
     (folder / "weights.pb.gz").write_bytes(folder.name.encode())
     lines = [{"step": 1, "entropy": 1.4, "kl_base_policy": 0.0}, {"step": 2, "entropy": 1.3}]
     lines.append({"step": 3, "entropy": entropy, "kl_base_policy": 0.1})
@@ -82,6 +82,20 @@ def test_selection_takes_the_most_accurate_decade_of_each_arm_and_the_smaller_of
 def test_selection_does_not_depend_on_the_order_of_the_list(data, params):
     backwards = _with_cells(params, CELLS[::-1])
     assert select_cells(read_models(data, backwards)) == select_cells(read_models(data, params))
+
+
+def test_seeds_are_pooled_before_a_beta_is_chosen(data, params):
+    """The best single run of seed 0 is not the best beta: 0.001 has 540 and 580, the others less in all."""
+    more = {
+        "forward_kl-adaptive-0.1-s1": 560,
+        "forward_kl-adaptive-0.01-s1": 530,
+        "forward_kl-adaptive-0.001-s1": 580,
+    }
+    for name, k in more.items():
+        _write_tactics(data / "tactics" / name, k)
+        _write_training(data / "cells" / name, 1.2)
+    selected = [model.name for model in select_cells(read_models(data, _with_cells(params, [*CELLS, *more])))]
+    assert selected[-2:] == ["forward_kl-adaptive-0.001-s0", "forward_kl-adaptive-0.001-s1"]
 
 
 def test_selected_weights_are_copied_by_arm(data, params, tmp_path):
@@ -191,8 +205,7 @@ def test_a_missing_cell_keeps_its_row_and_everything_still_builds(data, tmp_path
     latex = (tmp_path / "reports" / "table6.tex").read_text()
     assert r"Reverse-KL anchor & $\tau$ $\equiv$ 1 & 0.1 & -- & -- \\" in latex
     assert r"\textbf{36.67 $\pm$ 2.44}" in latex
-    timings = json.loads((tmp_path / "reports" / "timings.json").read_text())
-    assert timings["total_seconds"] == 1.5 * len(SOLVED)
+    assert "auto: bf16" in (tmp_path / "reports" / "table2.md").read_text()
 
 
 def test_nothing_measured_still_builds(tmp_path, params):
@@ -207,12 +220,12 @@ def test_tables_are_byte_identical_when_built_again(data, tmp_path, params):
         build_tables(params, data, tmp_path / out)
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
-        assert "seconds" not in path.read_text() or path.name == "timings.json"
+        assert "seconds" not in path.read_text()
 
 
 def test_table2_of_the_paper_scale_is_the_papers(pytestconfig):
     paper = table2(load_params(pytestconfig.rootpath / "scales" / "paper.yaml"))
-    assert paper["same"].all(), paper[~paper["same"]]
+    assert paper.loc[~paper["same"], "item"].tolist() == ["Evaluated weights"]
     mini = table2(load_params(pytestconfig.rootpath / "scales" / "mini.yaml"))
     different = set(mini.loc[~mini["same"], "item"])
     assert {"Total steps", "EMA decay α", "Base network"} <= different

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from searchless_rl.cells import Cell
+from searchless_rl.interruption import Interrupted
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.selfplay.lock import Busy, exclusive
@@ -71,21 +72,72 @@ def test_an_interrupted_cell_continues_bit_identically(
     tmp_path, monkeypatch, micro, params, warm_start, cell, stop_at
 ):
     """Interrupted before, at and after a checkpoint (every 2 steps of 6), with a torn metrics line."""
-    from searchless_rl.selfplay.module import SelfPlayModule
-
     expected = _train(cell, params, micro, warm_start, tmp_path / "whole")
-    step = SelfPlayModule.training_step
-
-    def stopping(self, batch, index):
-        if self.global_step == stop_at:
-            raise _Stop
-        step(self, batch, index)
-
-    monkeypatch.setattr(SelfPlayModule, "training_step", stopping)
+    undo = _interrupt_after(monkeypatch, stop_at)
     with pytest.raises(_Stop):
         _train(cell, params, micro, warm_start, tmp_path / "cut")
     with (tmp_path / "cut" / "scratch" / "metrics.jsonl").open("a") as stream:
         stream.write('{"step": 99, "lo')
+    undo()
+    assert _train(cell, params, micro, warm_start, tmp_path / "cut") == expected
+
+
+def _interrupt_after(monkeypatch, steps):
+    """Training stops when it reaches this step; returns how to undo that."""
+    from searchless_rl.selfplay.module import SelfPlayModule
+
+    step = SelfPlayModule.training_step
+
+    def stopping(self, batch, index):
+        if self.global_step == steps:
+            raise _Stop
+        step(self, batch, index)
+
+    monkeypatch.setattr(SelfPlayModule, "training_step", stopping)
+    return lambda: monkeypatch.setattr(SelfPlayModule, "training_step", step)
+
+
+def test_a_start_that_failed_before_its_first_checkpoint_blocks_nothing(
+    tmp_path, monkeypatch, micro, params, warm_start, cell
+):
+    good = warm_start.read_text()
+    warm_start.write_text('{"moves": [[99999]]}')
+    with pytest.raises(ValueError, match=r"s0\.json: not a file of warm-start games"):
+        _train(cell, params, micro, warm_start, tmp_path)
+    warm_start.write_text(good)
+    _train(cell, params, micro, warm_start, tmp_path)
+
+
+def test_other_code_starts_an_unfinished_cell_again(tmp_path, monkeypatch, micro, params, warm_start, cell):
+    expected = _train(cell, params, micro, warm_start, tmp_path / "whole")
+    undo = _interrupt_after(monkeypatch, 3)
+    with pytest.raises(_Stop):
+        _train(cell, params, micro, warm_start, tmp_path)
+    undo()
+    monkeypatch.setattr("searchless_rl.selfplay.stage.sha256_of_tree", lambda *_: "other")
+    with pytest.warns(UserWarning, match="begun with other code"):
+        assert _train(cell, params, micro, warm_start, tmp_path) == expected
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_training_with_its_own_status_and_the_cell_continues(
+    tmp_path, monkeypatch, micro, params, warm_start, cell, number
+):
+    expected = _train(cell, params, micro, warm_start, tmp_path / "whole")
+    from searchless_rl.selfplay.module import SelfPlayModule
+
+    step = SelfPlayModule.training_step
+
+    def signalled(self, batch, index):
+        if self.global_step == 3:
+            os.kill(os.getpid(), number)
+        step(self, batch, index)
+
+    monkeypatch.setattr(SelfPlayModule, "training_step", signalled)
+    with pytest.raises(Interrupted, match=f"stopped by {number.name}") as stop:
+        _train(cell, params, micro, warm_start, tmp_path / "cut")
+    assert stop.value.signal == number
+    assert not (tmp_path / "cut" / "out").exists()
     monkeypatch.setattr(SelfPlayModule, "training_step", step)
     assert _train(cell, params, micro, warm_start, tmp_path / "cut") == expected
 
@@ -93,9 +145,10 @@ def test_an_interrupted_cell_continues_bit_identically(
 def test_resuming_with_other_inputs_is_refused_with_the_difference(
     tmp_path, monkeypatch, micro, params, warm_start, cell
 ):
-    monkeypatch.setattr("searchless_rl.selfplay.stage._fit", lambda *_: (_ for _ in ()).throw(_Stop()))
+    undo = _interrupt_after(monkeypatch, 3)
     with pytest.raises(_Stop):
         _train(cell, params, micro, warm_start, tmp_path)
+    undo()
     changed = params.model_copy(update={"value_coefficient": 0.3})
     with pytest.raises(TrainingFailure, match=r"params\.value_coefficient: 0\.2 then, 0\.3 now"):
         _train(cell, changed, micro, warm_start, tmp_path)

@@ -16,7 +16,7 @@ import numpy as np
 
 from searchless_rl.board.moves import COZY_KNIGHT_PROMOTIONS, COZY_MOVES, index_uci, uci_index
 from searchless_rl.board.planes import HISTORY, encode_planes
-from searchless_rl.board.policy_map import PLAIN_INDEX, POLICY_SIZE, PROMOTION_INDEX
+from searchless_rl.board.policy_map import PLAIN_INDEX, PROMOTION_INDEX
 from searchless_rl.board.positions import (
     KING,
     Root,
@@ -58,12 +58,6 @@ class LegalMoves:
         counts = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.start) for part in parts)])
         index = np.concatenate([np.zeros(0, np.int64), *(part.index for part in parts)])
         return cls(index, np.repeat(np.arange(len(counts) - 1), counts[1:]), np.cumsum(counts))
-
-    def mask(self) -> np.ndarray:
-        """bool [N, 1858]: True where a move is legal."""
-        mask = np.zeros((len(self.start) - 1, POLICY_SIZE), bool)
-        mask[self.row, self.index] = True
-        return mask
 
 
 class GameBatch:

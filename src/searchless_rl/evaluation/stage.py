@@ -13,7 +13,6 @@ from searchless_rl.files import atomic_writer, sha256_of, write_json
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.suites.files import read_suite
-from searchless_rl.timing import Stopwatch
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
@@ -31,8 +30,7 @@ def run_tactics(
     batch_size: int,
     show_progress: bool = False,
 ) -> None:
-    """Score a network on the named suites: NAME.parquet each, summary.json and timing.json into `out`."""
-    stopwatch = Stopwatch()
+    """Score a network on the named suites: NAME.parquet each and summary.json into `out`."""
     evaluator = Evaluator(load_network(weights), batch_size)
     summary = {}
     for name in names:
@@ -44,4 +42,3 @@ def run_tactics(
         write_parquet(scores, out / f"{name}.parquet")
         summary[name] = summarize(scores)
     write_json(out / "summary.json", {"weights_sha256": sha256_of(weights), "suites": summary})
-    stopwatch.write(out)

@@ -32,6 +32,6 @@ def learning_curves(models: Sequence[Measured], beta: float) -> pd.DataFrame:
         lines = model.curves.read_text(encoding="utf-8").splitlines()
         frame = pd.DataFrame([json.loads(line) for line in lines]).set_index("step")
         for metric in METRICS:
-            series.setdefault(f"{metric} {model.cell.arm}", frame[metric])
+            series.setdefault(f"{metric} {model.cell.arm}", frame[metric])  # of several seeds the first
     ordered = {name: series[name] for metric in METRICS for name in series if name.startswith(f"{metric} ")}
     return pd.DataFrame(ordered).dropna().rename_axis("step").reset_index()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Measured:
         in_grid: a cell of `grid.cells`; the base is not.
         requested: the cell of the top-level keys.
         suites: figures of `evaluation.tactics.summarize` by suite; empty where they are missing.
+        precision: number format it was trained in; None for the base or where missing.
         final: mean of every training metric over the last tenth of the steps; empty where missing.
         curves: its metrics.jsonl, which may be missing; None for the base.
     """
@@ -43,6 +45,7 @@ class Measured:
     in_grid: bool = False
     requested: bool = False
     suites: dict[str, dict[str, Any]] = field(default_factory=dict)
+    precision: str | None = None
     final: dict[str, float] = field(default_factory=dict)
     curves: Path | None = None
 
@@ -64,7 +67,7 @@ def read_models(data: Path, params: Params) -> list[Measured]:
     A requested cell that is also in the grid appears once, with the grid's files.
     """
     grid = {Cell.parse(name) for name in params.grid.cells}
-    models = [Measured(BASE, None, suites=_read(data / "tactics" / BASE / "summary.json", "suites"))]
+    models = [Measured(BASE, None, suites=_read(data / "tactics" / BASE / "summary.json", "suites") or {})]
     for cell in sorted(grid | {params.cell}, key=_table_order):
         requested = cell == params.cell
         if cell in grid:
@@ -84,8 +87,9 @@ def read_cell(
         cell=cell,
         in_grid=in_grid,
         requested=requested,
-        suites=_read(tactics / "summary.json", "suites"),
-        final=_read(folder / "cell.json", "final"),
+        suites=_read(tactics / "summary.json", "suites") or {},
+        precision=_read(folder / "cell.json", "precision") or None,
+        final=_read(folder / "cell.json", "final") or {},
         curves=folder / "metrics.jsonl",
     )
 
@@ -94,28 +98,32 @@ def _table_order(cell: Cell) -> tuple[int, str, float, int]:
     return TERMS.index(cell.term), cell.tau, cell.beta, cell.seed
 
 
-def _read(path: Path, key: str) -> dict[str, Any]:
+def _read(path: Path, key: str) -> Any:
+    """One part of a stage's JSON file; None where the file is missing."""
     if not path.exists():
-        return {}
+        return None
     try:
-        part: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))[key]
+        part = json.loads(path.read_text(encoding="utf-8"))[key]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: not a file of its stage ({error!r}); delete it and run again") from error
     return part
 
 
 def select_cells(models: Iterable[Measured], suite: str = "selection") -> list[Measured]:
-    """The model each arm carries into Table 1: its most accurate decade beta, of equals the smaller.
+    """The models each arm carries into Table 1: all seeds of its most accurate decade beta.
 
-    Half-decade points and the requested cell never take part; an arm without a measured cell is left out.
+    Accuracy is pooled over the seeds of a beta; of equals the smaller beta is taken. Half-decade points and
+    the requested cell never take part; an arm without a measured cell is left out.
     """
-    best: dict[str, Measured] = {}
+    arms: dict[str, dict[float, list[Measured]]] = {}
     for model in models:
-        if not model.competes or model.figure(suite, "k") is None:
-            continue
-        assert model.cell is not None
-        rival = best.get(model.cell.arm)
-        # Models come in ascending beta: only a strictly better one takes the place.
-        if rival is None or model.figure(suite, "k") > rival.figure(suite, "k"):
-            best[model.cell.arm] = model
-    return list(best.values())
+        if model.competes and model.figure(suite, "k") is not None:
+            assert model.cell is not None
+            arms.setdefault(model.cell.arm, {}).setdefault(model.cell.beta, []).append(model)
+
+    def accuracy(seeds: list[Measured]) -> Fraction:
+        solved = sum(model.figure(suite, "k") for model in seeds)
+        return Fraction(solved, sum(model.figure(suite, "n") for model in seeds))
+
+    # max keeps the first of equals, and models come in ascending beta.
+    return [model for betas in arms.values() for model in max(betas.values(), key=accuracy)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from searchless_rl.reports.tables import (
     tau_name,
     term_name,
 )
-from searchless_rl.timing import TIMING
 
 _INTERVALS = (
     "Accuracies are percentages with half-widths of 95 % Wilson intervals; the CSV has k, n and both bounds."
@@ -33,14 +31,16 @@ _INTERVALS = (
 def select_models(params: Params, data: Path, out: Path) -> None:
     """Choose each arm's beta; copy its weights to ARM.pb.gz and write selection.json into `out`.
 
-    Later stages so depend on eight fixed files, whatever was selected.
+    Later stages so depend on eight fixed files, whatever was selected. Of several seeds the first is copied.
 
     Raises:
         FileNotFoundError: the weights of a measured cell are missing.
     """
-    chosen = {}
+    chosen: dict[str, Any] = {}
     for model in select_cells(read_models(data, params)):
         assert model.cell is not None
+        if model.cell.arm in chosen:
+            continue
         weights = data / "cells" / model.name / "weights.pb.gz"
         write_atomically(out / f"{model.cell.arm}.pb.gz", weights.read_bytes())
         chosen[model.cell.arm] = {
@@ -62,7 +62,7 @@ def build_figures(params: Params, data: Path, out: Path) -> None:
 def build_tables(params: Params, data: Path, out: Path) -> None:
     """Write table1, table2, table6 (CSV, Markdown, LaTeX) and the plain files beside them into `out`.
 
-    These are cells.csv (everything measured), learning_curves.csv, metrics.json and timings.json.
+    These are cells.csv (everything measured), learning_curves.csv and metrics.json.
 
     A cell whose files are missing keeps its row, with dashes.
     """
@@ -83,7 +83,7 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
         },
     )
     write_table(
-        table2(params),
+        table2(params, {model.precision for model in models if model.precision}),
         out / "table2",
         title=f"Table 2 ({params.scale} scale): training settings",
         note="Generated from params.yaml; the paper's value stands beside this scale's.",
@@ -110,7 +110,6 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
     curves = learning_curves(models, params.headline_beta)
     write_atomically(out / "learning_curves.csv", curves.to_csv(index=False, lineterminator="\n"))
     write_json(out / "metrics.json", headline(models))
-    write_json(out / "timings.json", _timings(data))
 
 
 def _counts(row: pd.Series, prefix: str) -> str:
@@ -120,13 +119,3 @@ def _counts(row: pd.Series, prefix: str) -> str:
 def _selection_accuracy(row: pd.Series) -> str:
     text = percent(row["accuracy"], row["low"], row["high"])
     return f"**{text}**" if row["selected"] and row["term"] != "none" else text
-
-
-def _timings(data: Path) -> dict[str, Any]:
-    """Wall time and peak memory of every stage that recorded them, and the sum of the times."""
-    stages = {
-        path.parent.relative_to(data).as_posix(): json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted(data.rglob(TIMING))
-    }
-    total = round(sum(stage["seconds"] for stage in stages.values()), 1)
-    return {"total_seconds": total, "stages": stages}

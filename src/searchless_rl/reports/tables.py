@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pandas as pd
@@ -60,16 +60,21 @@ def table1(models: Sequence[Measured]) -> pd.DataFrame:
 def cells(models: Sequence[Measured]) -> pd.DataFrame:
     """Every network with everything measured of it; the place to look a number up.
 
-    Columns: model, term, tau, beta, seed, in_grid, requested, selected; per suite the rates as in Table 1 and
-    both mean solution probabilities, prefixed selection_, main_ and hard_; training metrics (means over the
-    last tenth of the steps) prefixed final_.
+    Columns: model, term, tau, beta, seed, in_grid, requested, selected, precision; per suite the rates as in
+    Table 1 and both mean solution probabilities, prefixed selection_, main_ and hard_; training metrics
+    (means over the last tenth of the steps) prefixed final_.
     """
     selected = {model.name for model in select_cells(models)}
     finals = list(dict.fromkeys(key for model in models for key in model.final))
     means = ("geometric_mean", "arithmetic_mean")
     rows = []
     for model in models:
-        flags = {"in_grid": model.in_grid, "requested": model.requested, "selected": model.name in selected}
+        flags: dict[str, Any] = {
+            "in_grid": model.in_grid,
+            "requested": model.requested,
+            "selected": model.name in selected,
+        }
+        flags["precision"] = model.precision
         suites: dict[str, Any] = {}
         for suite in ("selection", "main", "hard"):
             suites |= _rates(model, suite, f"{suite}_")
@@ -114,10 +119,22 @@ def beta_name(row: pd.Series) -> str:
     return "–" if row["term"] in ("base", "none") else format_beta(float(row["beta"]))
 
 
-def table2(params: Params) -> pd.DataFrame:
-    """Training settings, the paper's value beside this scale's (columns item, paper, ours, same)."""
+def table2(params: Params, precisions: Collection[str] = ()) -> pd.DataFrame:
+    """Training settings, the paper's value beside this scale's.
+
+    Args:
+        params: this scale's.
+        precisions: number formats that the cells were trained in, which "auto" does not tell.
+
+    Returns:
+        Columns item, paper, ours, same.
+    """
     ours, rates = params.selfplay, params.selfplay.learning_rates
     adam = (ours.adam_beta1, ours.adam_beta2)
+
+    trained_in: str = ours.precision
+    if ours.precision == "auto" and precisions:
+        trained_in = f"auto: {', '.join(sorted(precisions))}"
 
     def pair(first: float, second: float) -> str:
         return f"{first:g} / {second:g}"
@@ -139,9 +156,10 @@ def table2(params: Params) -> pd.DataFrame:
         ("EMA decay α", "0.995", f"{ours.ema_decay:g}"),
         ("Importance-sampling cap", "1", f"{ours.importance_cap:g}"),
         ("Forward-KL weight β (headline)", "0.01", format_beta(params.headline_beta)),
-        ("Gradient clipping / precision", "none / float32", f"none / {ours.precision}"),
+        ("Gradient clipping / precision", "none / float32", f"none / {trained_in}"),
         ("Dropout / stochastic depth", "off", "off"),
         ("Warm start, full moves of the base", "Uniform{0..60}", f"Uniform{{0..{ours.warm_start_moves}}}"),
+        ("Evaluated weights", "EMA", "EMA, rounded to the 16-bit codes of an Lc0 file"),
         ("Base network", "bt4", params.base),
     ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=["item", "paper", "ours"])

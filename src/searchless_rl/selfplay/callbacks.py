@@ -8,9 +8,23 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytorch_lightning as pl
+import torch
+from pytorch_lightning.plugins.io import TorchCheckpointIO
 from tqdm import tqdm
 
+from searchless_rl.files import atomic_writer
 from searchless_rl.selfplay.module import SelfPlayModule
+
+
+class WholeCheckpoints(TorchCheckpointIO):
+    """Checkpoints written aside, synced and renamed: a full disk or a kill leaves the old one."""
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: str | os.PathLike[str], storage_options: Any = None
+    ) -> None:
+        """Write `checkpoint` to `path`, whole or not at all."""
+        with atomic_writer(Path(path)) as stream:
+            torch.save(checkpoint, stream)
 
 
 class MetricsWriter(pl.Callback):
@@ -72,9 +86,7 @@ class Checkpointer(pl.Callback):
         """Save where it is due."""
         if trainer.global_step % self._every == 0 or trainer.global_step == trainer.max_steps:
             self._metrics.sync()
-            partial = self._path.with_suffix(".part")
-            trainer.save_checkpoint(partial)
-            partial.replace(self._path)
+            trainer.save_checkpoint(self._path)
 
 
 class Progress(pl.Callback):

@@ -4,8 +4,8 @@ The step, as paper section 2.3 tells it:
 
     τ(s) = H(p_ema(s)) or 1;  μ ∝ π_θ^(1/τ);  a ~ μ;  s′ = s·a
     target = p_ema(s′) seen from s, one-hot at the end of a game
-    A = score(target) − v_θ(s);  ρ = min(1, π_θ(a|s)/μ(a|s))
-    θ ← AdamW(∇ mean[−ρ·A·log π_θ(a|s) + β·R + c_v·ρ·CE(target, p_θ(s))]);  ema ← 0.995·ema + 0.005·θ
+    A = score(target) − v_θ(s);  ρ = min(cap, π_θ(a|s)/μ(a|s))
+    θ ← AdamW(∇ mean[−ρ·A·log π_θ(a|s) + β·R + c_v·ρ·CE(target, p_θ(s))]);  ema ← α·ema + (1−α)·θ
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class SelfPlayModule(pl.LightningModule):
         advantage = score(target) - score(wdl)
         record = measure_step(
             log_policy=log_policy,
-            log_base=log_base if measured or needs_base(self.cell.term) else None,
+            log_base=log_base,
             mask=mask,
             tau=tau,
             weight=weight,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,16 @@ import pytorch_lightning as pl
 import torch
 
 from searchless_rl.cells import Cell
-from searchless_rl.files import sha256_of, sha256_of_tree, write_atomically, write_json
+from searchless_rl.files import flatten, sha256_of, sha256_of_tree, write_atomically, write_json
+from searchless_rl.interruption import Interrupted
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.params import SelfPlayParams
-from searchless_rl.selfplay.callbacks import Checkpointer, MetricsWriter, Progress
+from searchless_rl.selfplay.callbacks import Checkpointer, MetricsWriter, Progress, WholeCheckpoints
 from searchless_rl.selfplay.lock import exclusive
 from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
 from searchless_rl.selfplay.precision import resolve_precision
 from searchless_rl.selfplay.warm_start import play_warm_start, read_games, write_games
-from searchless_rl.timing import Stopwatch
 
 CHECKPOINT, METRICS, MANIFEST = "last.ckpt", "metrics.jsonl", "inputs.json"
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -45,15 +46,15 @@ def train_cell(
     scratch: Path,
     show_progress: bool = False,
 ) -> None:
-    """Train one cell and write weights.pb.gz (EMA), metrics.jsonl, cell.json and timing.json into `out`.
+    """Train one cell and write weights.pb.gz (EMA), metrics.jsonl and cell.json into `out`.
 
     An interrupted run continues from its last checkpoint in `scratch`, which is removed at the end.
 
     Raises:
         Busy: another process trains the same cell.
         TrainingFailure: the loss is not finite, or `scratch` holds a run with other inputs.
+        Interrupted: a signal asked for the end.
     """
-    stopwatch = Stopwatch()
     precision = resolve_precision(params.precision)
     inputs = {
         "cell": cell.id,
@@ -63,7 +64,7 @@ def train_cell(
         "params": params.model_dump(),
     }
     with exclusive(scratch):
-        _claim(scratch, inputs | {"code_sha256": sha256_of_tree(*_CODE)})
+        _claim(scratch, inputs | {"threads": torch.get_num_threads()}, sha256_of_tree(*_CODE))
         module = SelfPlayModule(load_network(base), read_games(warm_start), cell, params)
         _fit(module, scratch, precision, show_progress)
         lines = (scratch / METRICS).read_text(encoding="utf-8")
@@ -71,7 +72,6 @@ def train_cell(
         save_network(module.ema, out / "weights.pb.gz")
         write_atomically(out / METRICS, lines)
         write_json(out / "cell.json", inputs | {"final": _final_means(lines)})
-        stopwatch.write(out)
         for name in (CHECKPOINT, METRICS, MANIFEST):
             (scratch / name).unlink()
 
@@ -93,6 +93,7 @@ def _fit(module: SelfPlayModule, scratch: Path, precision: str, show_progress: b
         devices=1,
         precision="bf16-mixed" if precision == "bf16" else "32-true",
         callbacks=[metrics, checkpointer, *progress],
+        plugins=[WholeCheckpoints()],
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -102,23 +103,29 @@ def _fit(module: SelfPlayModule, scratch: Path, precision: str, show_progress: b
     ticks: Any = range(module.params.steps)
     steps: Any = torch.utils.data.DataLoader(ticks, batch_size=None)
     checkpoint = scratch / CHECKPOINT
-    trainer.fit(module, steps, ckpt_path=checkpoint if checkpoint.exists() else None, weights_only=True)
+    try:
+        trainer.fit(module, steps, ckpt_path=checkpoint if checkpoint.exists() else None, weights_only=True)
+    except SystemExit as end:  # Lightning's answer to a signal, with a status that says nothing
+        number = signal.SIGTERM if trainer.received_sigterm else signal.SIGINT
+        raise Interrupted(f"{module.cell.id}: stopped by {number.name}", number) from end
+    if trainer.received_sigterm:
+        raise Interrupted(f"{module.cell.id}: stopped by SIGTERM", signal.SIGTERM)
     if trainer.global_step != module.params.steps:
-        raise TrainingFailure(
-            f"{module.cell.id}: stopped at step {trainer.global_step}; run again to continue"
-        )
+        raise TrainingFailure(f"{module.cell.id}: ended at step {trainer.global_step}; run again to continue")
 
 
-def _claim(scratch: Path, inputs: dict[str, Any]) -> None:
-    """Begin in an empty folder, or go on in one whose run had the same inputs."""
-    manifest = scratch / MANIFEST
-    if not manifest.exists():
-        (scratch / CHECKPOINT).unlink(missing_ok=True)
+def _claim(scratch: Path, inputs: dict[str, Any], code: str) -> None:
+    """Begin anew, or go on with an unfinished run that had the same inputs and the same code."""
+    manifest, checkpoint = scratch / MANIFEST, scratch / CHECKPOINT
+    unfinished = _read_manifest(manifest) if checkpoint.exists() else {}
+    if unfinished.pop("code_sha256", None) != code:
+        if unfinished:
+            warnings.warn(f"{scratch}: begun with other code, so it starts again", stacklevel=2)
+        checkpoint.unlink(missing_ok=True)
         (scratch / METRICS).unlink(missing_ok=True)
-        write_json(manifest, inputs)
+        write_json(manifest, inputs | {"code_sha256": code})
         return
-    before = _flatten(json.loads(manifest.read_text(encoding="utf-8")))
-    now = _flatten(json.loads(json.dumps(inputs)))
+    before, now = flatten(unfinished), flatten(json.loads(json.dumps(inputs)))
     changed = [
         f"{key}: {before.get(key)!r} then, {now.get(key)!r} now"
         for key in sorted(before | now)
@@ -131,11 +138,14 @@ def _claim(scratch: Path, inputs: dict[str, Any]) -> None:
         )
 
 
-def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
-    if not isinstance(value, dict):
-        return {prefix: value}
-    parts = [_flatten(item, f"{prefix}.{key}" if prefix else key) for key, item in value.items()]
-    return {key: item for part in parts for key, item in part.items()}
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TrainingFailure(
+            f"{path}: not readable ({error}); delete {path.parent} to start again"
+        ) from error
+    return content
 
 
 def _final_means(lines: str, share: float = 0.1) -> dict[str, float]:

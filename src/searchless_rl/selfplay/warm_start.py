@@ -55,7 +55,9 @@ def read_games(path: Path) -> GameBatch:
     try:
         moves = json.loads(path.read_text(encoding="utf-8"))["moves"]
         return GameBatch.replay([None] * len(moves), moves)
-    except (ValueError, KeyError, TypeError) as error:
+    except FileNotFoundError:
+        raise ValueError(f"{path}: missing; `searchless warm-start SEED` or `dvc repro` makes it") from None
+    except (ValueError, KeyError, TypeError, IndexError) as error:
         raise ValueError(
             f"{path}: not a file of warm-start games ({error}); delete it and run again"
         ) from error

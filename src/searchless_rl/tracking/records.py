@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from searchless_rl.cells import Cell, format_beta
-from searchless_rl.files import sha256_of
+from searchless_rl.files import flatten, sha256_of
 from searchless_rl.params import Params
 
 REPORT_FOLDERS = ("reports", "paper_figures")
@@ -104,7 +104,7 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
             "seed": str(cell.seed),
             "base": params.base,
             "precision": trained.text("precision"),
-            **flatten(trained.mapping("params"), "selfplay"),
+            **as_text(trained.mapping("params"), "selfplay"),
         },
         tags={
             "searchless.kind": "cell",
@@ -163,14 +163,15 @@ def hash_of_files(files: Mapping[str, Path]) -> str:
     return _hash_of(*(part for name in sorted(files) for part in (name, sha256_of(files[name]))))
 
 
-def flatten(value: Any, prefix: str = "") -> dict[str, str]:
+def as_text(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """Nested parameters as dotted keys and the text MLflow stores."""
-    if isinstance(value, Mapping):
-        parts = [flatten(item, f"{prefix}.{key}" if prefix else str(key)) for key, item in value.items()]
-        return {key: item for part in parts for key, item in part.items()}
-    if isinstance(value, (list, tuple)):
-        return {prefix: " ".join(map(str, value))}
-    return {prefix: value if isinstance(value, str) else json.dumps(value)}
+    return {key: _text(leaf) for key, leaf in flatten(value, prefix).items()}
+
+
+def _text(leaf: Any) -> str:
+    if isinstance(leaf, (list, tuple)):
+        return " ".join(map(str, leaf))
+    return leaf if isinstance(leaf, str) else json.dumps(leaf)
 
 
 class _Document:

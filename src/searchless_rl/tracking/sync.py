@@ -27,7 +27,7 @@ from searchless_rl.tracking.records import (
     MalformedFile,
     MissingFile,
     RunRecord,
-    flatten,
+    as_text,
     hash_of_files,
     read_base,
     read_cell,
@@ -272,7 +272,7 @@ class _Sync:
         files = report_files(self.root, self.params.scale)
         content = hash_of_files(files)
         if parent.data.tags.get(FILES) != content:
-            values = flatten(self.params.model_dump(exclude={"grid"}))
+            values = as_text(self.params.model_dump(exclude={"grid"}))
             self.store.log_params(parent, values | {"grid.cells": " ".join(self.params.grid.cells)})
             self.store.log_artifacts(parent, files)
         cells = [cell.id for cell in self.cells]
