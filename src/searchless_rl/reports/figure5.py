@@ -95,8 +95,9 @@ def draw_figure5(data: pd.DataFrame, stem: Path, scale: str) -> None:
     puzzles = f"{SUITE} suite, n = {data['n'].max()}" if len(data) else "nothing measured yet"
     axes.set_title(f"{puzzles}, 95 % intervals ({scale} scale)")
     if len(data):
-        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.24)}
-        axes.legend(**place, ncols=2, columnspacing=1.0, handlelength=1.6)
+        axes.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=2, columnspacing=1.0, handlelength=1.6
+        )
     write_figure(figure, data, stem)
     plt.close(figure)
 
