@@ -1,5 +1,6 @@
 """The whole pipeline at smoke scale in a clone of its own; the tests are in order and build on each other."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 from ruamel.yaml import YAML
 
@@ -67,12 +69,27 @@ def _stages_run(output):
 
 def _kill_everything_in(folder):
     """SIGKILL to every process that works below a folder: the pipeline, DVC, and the stages they leave."""
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").resolve().is_relative_to(folder):
-                os.kill(int(process.name), signal.SIGKILL)
-        except OSError:  # gone meanwhile, or not ours
-            continue
+    killed = set()
+    while found := [number for number in map(int, _numbers()) if _works_in(number, folder)]:
+        for number in found:
+            killed.add(number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(0.2)  # one that was being started meanwhile is seen in the next round
+    deadline = time.monotonic() + 60  # DVC takes one that nobody has waited for yet as alive
+    while any(map(psutil.pid_exists, killed)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _numbers():
+    return (path.name for path in Path("/proc").glob("[0-9]*"))
+
+
+def _works_in(number, folder):
+    try:
+        return Path(f"/proc/{number}/cwd").resolve().is_relative_to(folder)
+    except OSError:  # gone meanwhile, or not ours
+        return False
 
 
 def _trained_at(folder, stage):
@@ -89,6 +106,8 @@ def test_a_killed_run_is_continued_and_no_finished_cell_is_run_again(clone):
             assert process.poll() is None, "the pipeline ended before it could be killed"
             assert time.monotonic() < deadline, "no cell is done after five minutes"
             time.sleep(0.05)
+        process.kill()
+        process.wait()
         _kill_everything_in(clone)
     lock = YAML(typ="safe").load((clone / "dvc.lock").read_text())
     finished = [name for name in lock["stages"] if name.startswith("train@")]
