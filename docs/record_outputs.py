@@ -24,14 +24,14 @@ BLOCK = re.compile(
 
 
 def output_of(command: str) -> str:
-    """What a shell command prints in the repository root, without trailing blanks and absolute paths."""
+    """What a shell command prints in the repository root, without trailing blanks and this machine's paths."""
     environment = os.environ | {"COLUMNS": "110", "NO_COLOR": "1", "DVC_NO_ANALYTICS": "1"}
     done = subprocess.run(
         command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise SystemExit(f"{command} failed with exit status {done.returncode}:\n{done.stderr}")
-    lines = [line.rstrip().replace(f"{ROOT}/", "") for line in done.stdout.splitlines()]
+    lines = [line.rstrip().replace(str(ROOT), "/REPOSITORY") for line in done.stdout.splitlines()]
     while lines and not lines[-1]:
         lines.pop()
     return "\n".join(lines) + "\n"

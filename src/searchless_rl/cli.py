@@ -189,9 +189,7 @@ def fan_out(arguments: argparse.Namespace) -> None:
     from searchless_rl.timing import record
 
     params = load_params()
-    try:
-        run_pipeline(params, arguments.jobs)
-    finally:
+    if run_pipeline(params, arguments.jobs):
         record(_timings(), "fan-out")
         _write_timings(params)
 

@@ -60,11 +60,14 @@ def chains(params: Params, changed: set[str]) -> list[Chain]:
     return due
 
 
-def run_pipeline(params: Params, jobs: int) -> None:
+def run_pipeline(params: Params, jobs: int) -> int:
     """`dvc repro`, with the cells' stages `jobs` at a time. Results do not depend on `jobs`.
 
     Output of the parallel stages goes to scratch/logs. If cells fail, the others are finished, tables and
     figures are built with dashes in their place, and the failure is raised at the end.
+
+    Returns:
+        How many cells had something to do.
 
     Raises:
         FanOutFailure: naming the failed cells and their logs.
@@ -75,7 +78,7 @@ def run_pipeline(params: Params, jobs: int) -> None:
     failed = _run_chains(due, jobs) if due else {}
     if not failed:
         _dvc("repro")
-        return
+        return len(due)
     for stage in REPORTS:
         _dvc("repro", "-s", stage)
     details = "\n".join(f"  {name}: {why}" for name, why in sorted(failed.items()))
