@@ -24,7 +24,7 @@ BLOCK = re.compile(
 
 
 def output_of(command: str) -> str:
-    """What a shell command prints in the repository root, without trailing blanks and this machine's paths."""
+    """What a shell command prints in the repository root, without trailing blanks and local paths."""
     environment = os.environ | {"COLUMNS": "110", "NO_COLOR": "1", "DVC_NO_ANALYTICS": "1"}
     done = subprocess.run(
         command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
