@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import torch
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "lc0"
 
@@ -32,9 +31,3 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str], Golden]:
         return Golden(folder / f"{name}.pb.gz", outputs.with_suffix(".npz"), outputs.with_suffix(".json"))
 
     return find
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_thread() -> None:
-    """Small networks are slower on several threads."""
-    torch.set_num_threads(1)
