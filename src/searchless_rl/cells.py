@@ -10,11 +10,15 @@ from typing import Literal, get_args
 
 Term = Literal["none", "entropy", "reverse_kl", "forward_kl"]
 Tau = Literal["adaptive", "fixed"]
+Variant = Literal["full", "no_rho", "no_ema", "online_tau", "no_value_loss"]
 TERMS: tuple[Term, ...] = get_args(Term)
 TAUS: tuple[Tau, ...] = get_args(Tau)
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
 BETA_RANGE = (1e-6, 100.0)
 
-_PATTERN = re.compile(r"(?P<term>[a-z_]+)-(?P<tau>[a-z]+)-(?P<beta>[0-9.]+)-s(?P<seed>0|[1-9][0-9]*)")
+_PATTERN = re.compile(
+    r"(?P<term>[a-z_]+)-(?P<tau>[a-z]+)-(?P<beta>[0-9.]+)-s(?P<seed>0|[1-9][0-9]*)(?:-(?P<variant>[a-z_]+))?"
+)
 
 
 class CellError(ValueError):
@@ -30,12 +34,14 @@ class Cell:
         tau: sampling temperature: adaptive (WDL entropy of the EMA network) or fixed (1).
         beta: weight of the term; 0 exactly where the term is none, else within `BETA_RANGE`.
         seed: seed of the warm-start games and of the sampled moves.
+        variant: "full", the method as it is, or the part of it that is left out (`selfplay.variants`).
     """
 
     term: Term
     tau: Tau
     beta: float
     seed: int
+    variant: Variant = "full"
 
     def __post_init__(self) -> None:
         if self.term not in TERMS:
@@ -50,11 +56,16 @@ class Cell:
             raise CellError(f"beta: {self.beta!r} is out of range; allowed: {low:g} to {high:g}")
         if self.seed < 0:
             raise CellError(f"seed: {self.seed!r} is negative; allowed: 0, 1, 2, ...")
+        if self.variant not in VARIANTS:
+            raise CellError(f"variant: {self.variant!r} is unknown; allowed: {', '.join(VARIANTS)}")
+        if self.variant == "online_tau" and self.tau == "fixed":
+            raise CellError("variant: 'online_tau' changes nothing with tau fixed; allowed: tau adaptive")
 
     @property
     def id(self) -> str:
         """The spelling used for stages, files and runs; `parse` reads it back."""
-        return f"{self.term}-{self.tau}-{format_beta(self.beta)}-s{self.seed}"
+        suffix = "" if self.variant == "full" else f"-{self.variant}"
+        return f"{self.term}-{self.tau}-{format_beta(self.beta)}-s{self.seed}{suffix}"
 
     @property
     def arm(self) -> str:
@@ -71,11 +82,11 @@ class Cell:
         match = _PATTERN.fullmatch(text)
         if match is None or match["beta"].count(".") > 1 or not re.search(r"\d", match["beta"]):
             raise CellError(
-                f"cell {text!r} does not parse; write TERM-TAU-BETA-sSEED, for example "
-                "forward_kl-adaptive-0.01-s0 (term none has beta 0)"
+                f"cell {text!r} does not parse; write TERM-TAU-BETA-sSEED or TERM-TAU-BETA-sSEED-VARIANT, "
+                "for example forward_kl-adaptive-0.01-s0 (term none has beta 0)"
             )
-        term, tau = match["term"], match["tau"]
-        cell = cls(term, tau, float(match["beta"]), int(match["seed"]))  # type: ignore[arg-type]  # checked above
+        term, tau, variant = match["term"], match["tau"], match["variant"] or "full"
+        cell = cls(term, tau, float(match["beta"]), int(match["seed"]), variant)  # type: ignore[arg-type]  # checked above
         if cell.id != text:
             raise CellError(f"cell {text!r} must be spelled {cell.id!r}")
         return cell

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
 
 class Interrupted(Exception):
     """A signal ended some work that continues from where it was when it is run again.
@@ -13,3 +19,35 @@ class Interrupted(Exception):
     def __init__(self, message: str, signal: int) -> None:
         super().__init__(message)
         self.signal = signal
+
+
+class StopRequest:
+    """Whether a signal has asked for an end, and which."""
+
+    def __init__(self) -> None:
+        self.signal: signal.Signals | None = None
+
+
+@contextlib.contextmanager
+def deferred_signals() -> Iterator[StopRequest]:
+    """Note SIGTERM and SIGINT instead of dying of them, so that work can end in a good place.
+
+    The second signal ends the work at once (KeyboardInterrupt). Outside the main thread, where Python cannot
+    take signals, nothing changes.
+    """
+    request = StopRequest()
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        if request.signal is not None:
+            raise KeyboardInterrupt
+        request.signal = signal.Signals(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -21,7 +21,7 @@ from pydantic import (
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from searchless_rl.cells import Cell, CellError, Tau, Term
+from searchless_rl.cells import Cell, CellError, Tau, Term, Variant
 
 
 class ParamsError(ValueError):
@@ -70,7 +70,11 @@ class LearningRates(_Section):
 
 
 class SelfPlayParams(_Section):
-    """Training of one cell (paper Table 2 and appendix G)."""
+    """Training of one cell (paper Table 2 and appendix G).
+
+    From `temperature_source` on, the keys in which the paper and its released code differ (`presets`), and
+    what the paper names as extensions.
+    """
 
     games: PositiveInt
     steps: PositiveInt
@@ -83,8 +87,16 @@ class SelfPlayParams(_Section):
     warmup_steps: Annotated[int, Field(ge=0)]
     value_coefficient: Annotated[Number, Field(ge=0)]
     ema_decay: Fraction
-    importance_cap: Annotated[Number, Field(gt=0)]
+    importance_cap: Annotated[Number, Field(gt=0)] | None
+    temperature_source: Literal["ema", "online"]
+    cap_target: Literal["draw", "bootstrap"]
+    promotions: Literal["separate", "merged"]
+    reverse_kl_floor: Fraction
+    base_wdl_coefficient: Annotated[Number, Field(ge=0)]
+    root_randomization: Annotated[int, Field(ge=0, le=250)]
+    beta_final: Rate
     precision: Literal["auto", "float32", "bf16"]
+    compile: bool
     micro_batch: PositiveInt
     diagnostics_every: PositiveInt
     checkpoint_every: PositiveInt
@@ -96,6 +108,10 @@ class SelfPlayParams(_Section):
         if 2 * self.warm_start_moves >= self.max_plies:
             raise ValueError(
                 f"warm_start_moves {self.warm_start_moves} can reach max_plies {self.max_plies} before step 1"
+            )
+        if 2 * self.root_randomization >= self.max_plies:
+            raise ValueError(
+                f"root_randomization {self.root_randomization} can reach max_plies {self.max_plies} unplayed"
             )
         return self
 
@@ -156,6 +172,7 @@ class Params(_Section):
     tau: Tau
     beta: Number
     seed: Annotated[int, Field(ge=0)]
+    variant: Variant
     suites: SuiteParams
     selfplay: SelfPlayParams
     grid: GridParams
@@ -169,8 +186,8 @@ class Params(_Section):
 
     @property
     def cell(self) -> Cell:
-        """The single cell of the top-level keys term, tau, beta and seed."""
-        return Cell(self.term, self.tau, self.beta, self.seed)
+        """The single cell of the top-level keys term, tau, beta, seed and variant."""
+        return Cell(self.term, self.tau, self.beta, self.seed, self.variant)
 
 
 def _pairs_to_list(value: Any) -> Any:

@@ -9,6 +9,7 @@ import torch
 from searchless_rl.board import Ending, GameBatch
 from searchless_rl.selfplay.objective import (
     Transitions,
+    Weights,
     importance_weight,
     losses,
     score,
@@ -58,7 +59,7 @@ def test_losses_by_hand():
         log_base=torch.tensor([[0.9, 0.1], [0.5, 0.5]]).log(),
     )
     mask = torch.ones(2, 2, dtype=torch.bool)
-    parts = losses(log_policy, value_logits, mask, step, term="forward_kl", beta=0.1, value_coefficient=0.2)
+    parts = losses(log_policy, value_logits, mask, step, "forward_kl", Weights(beta=0.1, value=0.2))
     policy = [-0.25 * math.log(0.5), 0.5 * 0.5 * math.log(0.9)]
     exploration = [0.9 * math.log(1.8) + 0.1 * math.log(0.2), 0.5 * math.log(0.5 / 0.9) + 0.5 * math.log(5)]
     value = [-math.log(0.6), -0.5 * (0.5 * math.log(0.2) + 0.5 * math.log(0.6))]
@@ -66,10 +67,3 @@ def test_losses_by_hand():
         torch.testing.assert_close(found, torch.tensor(expected))
     total = [p + 0.1 * r + 0.2 * v for p, r, v in zip(policy, exploration, value, strict=True)]
     torch.testing.assert_close(parts.total, torch.tensor(total))
-
-
-def test_rows_of_transitions():
-    step = Transitions(*(torch.arange(4.0) for _ in range(4)), log_base=None)
-    part = step.rows(slice(1, 3))
-    assert part.action.tolist() == [1, 2]
-    assert part.log_base is None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import os
-import secrets
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from searchless_rl.files import atomic_writer
 from searchless_rl.lc0.errors import NetworkFileError
 
 MAGIC_PREFIX = bytes.fromhex("0dc0010000")
@@ -49,7 +48,7 @@ def read_protobuf(path: Path) -> memoryview:
         if not path.is_file():
             raise NetworkFileError("is not a regular file")
         with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
+            size = path.stat().st_size
             if size == 0:
                 raise NetworkFileError("the file is empty")
             compressed = file.read(2) == _GZIP_MAGIC
@@ -108,15 +107,6 @@ def write_protobuf(chunks: Iterable[bytes | memoryview], path: Path) -> None:
 
     Equal content gives equal bytes: no time and no name in the gzip header.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as stream:
-                for chunk in chunks:
-                    stream.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with atomic_writer(path) as file, gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as stream:
+        for chunk in chunks:
+            stream.write(chunk)

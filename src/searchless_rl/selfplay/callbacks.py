@@ -13,6 +13,7 @@ from pytorch_lightning.plugins.io import TorchCheckpointIO
 from tqdm import tqdm
 
 from searchless_rl.files import atomic_writer
+from searchless_rl.interruption import StopRequest
 from searchless_rl.selfplay.module import SelfPlayModule
 
 
@@ -54,8 +55,7 @@ class MetricsWriter(pl.Callback):
         """Write the step's record."""
         assert isinstance(pl_module, SelfPlayModule)
         assert self._stream is not None
-        assert pl_module.record is not None
-        line = {"step": trainer.global_step} | pl_module.record.values
+        line = {"step": trainer.global_step} | pl_module.record
         self._stream.write(json.dumps(line, allow_nan=False) + "\n")
 
     def sync(self) -> None:
@@ -73,20 +73,27 @@ class MetricsWriter(pl.Callback):
 
 
 class Checkpointer(pl.Callback):
-    """Every `every` steps, one checkpoint that replaces the last; metrics reach the disk before it."""
+    """Every `every` steps, one checkpoint that replaces the last; metrics reach the disk before it.
 
-    def __init__(self, path: Path, every: int, metrics: MetricsWriter) -> None:
+    When a signal asks for the end, the step in work is finished and saved, and training stops.
+    """
+
+    def __init__(self, path: Path, every: int, metrics: MetricsWriter, stop: StopRequest) -> None:
         self._path = path
         self._every = every
         self._metrics = metrics
+        self._stop = stop
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Save where it is due."""
-        if trainer.global_step % self._every == 0 or trainer.global_step == trainer.max_steps:
+        asked = self._stop.signal is not None
+        if asked or trainer.global_step % self._every == 0 or trainer.global_step == trainer.max_steps:
             self._metrics.sync()
             trainer.save_checkpoint(self._path)
+        if asked:
+            trainer.should_stop = True
 
 
 class Progress(pl.Callback):

@@ -2,83 +2,102 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from searchless_rl.board import Ending
+from searchless_rl.board import Ending, GameBatch
 from searchless_rl.selfplay.distributions import covering_mass, entropy, kl_divergence
 from searchless_rl.selfplay.objective import Losses
 
-
-@dataclass(frozen=True)
-class StepRecord:
-    """Scalars of one step, by metric key; means over the batch unless the key says otherwise."""
-
-    values: dict[str, float]
-
-    def with_losses(self, parts: Losses) -> StepRecord:
-        """The record with the loss and its (unweighted) parts in front."""
-        means = {
-            "loss": parts.total,
-            "loss_policy": parts.policy,
-            "loss_exploration": parts.exploration,
-            "loss_value": parts.value,
-        }
-        return StepRecord({key: float(part.mean()) for key, part in means.items()} | self.values)
+TAU_QUANTILES = {"tau_min": 0.0, "tau_q10": 0.1, "tau_median": 0.5, "tau_q90": 0.9, "tau_max": 1.0}
 
 
-def measure_step(
-    *,
-    log_policy: Tensor,
-    log_base: Tensor | None,
-    mask: Tensor,
-    tau: Tensor,
-    weight: Tensor,
-    advantage: Tensor,
-    ending: np.ndarray,
-    capped: np.ndarray,
-    plies: np.ndarray,
-    moved_white: np.ndarray,
-) -> StepRecord:
-    """Health signals of a step.
+class Health(NamedTuple):
+    """Signals of B transitions as [B] vectors.
+
+    Attributes:
+        entropy: of π_θ at s, nats.
+        cov5: mass of its five most likely moves.
+        kl_base_policy, kl_policy_base: KL(π_base‖π_θ) and KL(π_θ‖π_base), nats; None where the base was not
+            asked in this step.
+        tau: temperatures.
+        weight: ρ.
+        advantage: A.
+        value: v_θ(s) = W + D/2 of the side to move.
+    """
+
+    entropy: Tensor
+    cov5: Tensor
+    kl_base_policy: Tensor | None
+    kl_policy_base: Tensor | None
+    tau: Tensor
+    weight: Tensor
+    advantage: Tensor
+    value: Tensor
+
+
+def measure_policy(
+    log_policy: Tensor, log_base: Tensor | None, mask: Tensor
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """The first four fields of `Health` from [B, L] log-probabilities."""
+    forward = reverse = None
+    if log_base is not None:
+        forward = kl_divergence(log_base, log_policy, mask)
+        reverse = kl_divergence(log_policy, log_base, mask)
+    return entropy(log_policy, mask), covering_mass(log_policy, mask), forward, reverse
+
+
+def summarize_step(parts: Losses, health: Health, games: GameBatch, max_plies: int) -> dict[str, float]:
+    """Scalars of one step by metric key; means over the batch unless the key says otherwise.
 
     Args:
-        log_policy: [B, L] log π_θ at s.
-        log_base: [B, L] log π_base, or None where it was not computed in this step.
-        mask: bool [B, L] legal moves.
-        tau: [B] temperatures.
-        weight: [B] ρ.
-        advantage: [B] A.
-        ending: int8 [B] `Ending` at s′.
-        capped: bool [B] games stopped at the ply cap.
-        plies: int [B] lengths at s′.
-        moved_white: bool [B]: White made the move.
+        parts: of the objective.
+        health: of the same transitions.
+        games: after their moves, finished ones not yet restarted.
+        max_plies: games this long are over.
     """
-    values = {
-        "entropy": float(entropy(log_policy, mask).mean()),
-        "cov5": float(covering_mass(log_policy, mask).mean()),
-        "rho": float(weight.mean()),
-        "tau": float(tau.mean()),
-        "tau_min": float(tau.min()),
-        "tau_max": float(tau.max()),
-        "advantage": float(advantage.mean()),
-        "advantage_sd": float(advantage.std(correction=0)),
+    means = {
+        "loss": parts.total,
+        "loss_policy": parts.policy,
+        "loss_exploration": parts.exploration,
+        "loss_value": parts.value,
+        "loss_base_wdl": parts.base_wdl,
+        "entropy": health.entropy,
+        "cov5": health.cov5,
+        "rho": health.weight,
+        "tau": health.tau,
+        "advantage": health.advantage,
+        "kl_base_policy": health.kl_base_policy,
+        "kl_policy_base": health.kl_policy_base,
     }
-    if log_base is not None:
-        values["kl_base_policy"] = float(kl_divergence(log_base, log_policy, mask).mean())
-        values["kl_policy_base"] = float(kl_divergence(log_policy, log_base, mask).mean())
-    finished = (ending != Ending.ONGOING) | capped
+    values = {key: float(part.mean()) for key, part in means.items() if part is not None}
+    values["advantage_sd"] = float(health.advantage.std(correction=0))
+    tau = health.tau.double().cpu().numpy()
+    values |= {key: float(np.quantile(tau, share)) for key, share in TAU_QUANTILES.items()}
+    return values | _endings(games, max_plies)
+
+
+def finished(games: GameBatch, max_plies: int) -> np.ndarray:
+    """bool [N]: games over by rule or by length."""
+    return games.over | (games.plies >= max_plies)
+
+
+def _endings(games: GameBatch, max_plies: int) -> dict[str, float]:
+    ending, plies, white_to_move = games.ending, games.plies, games.is_white
+    over = finished(games, max_plies)
     mated = ending == Ending.CHECKMATE
-    values["finished"] = int(finished.sum())
-    values["white_wins"] = int((mated & moved_white).sum())
-    values["black_wins"] = int((mated & ~moved_white).sum())
-    values["stalemates"] = int((ending == Ending.STALEMATE).sum())
-    values["insufficient_material"] = int((ending == Ending.MATERIAL).sum())
-    values["repetitions"] = int((ending == Ending.THREEFOLD).sum())
-    values["fifty_moves"] = int((ending == Ending.FIFTY_MOVES).sum())
-    values["capped"] = int(capped.sum())
-    if finished.any():
-        values["plies"] = float(plies[finished].mean())
-    return StepRecord(values)
+    values: dict[str, float] = {
+        "finished": int(over.sum()),
+        "white_wins": int((mated & ~white_to_move).sum()),
+        "black_wins": int((mated & white_to_move).sum()),
+        "stalemates": int((ending == Ending.STALEMATE).sum()),
+        "insufficient_material": int((ending == Ending.MATERIAL).sum()),
+        "repetitions": int((ending == Ending.THREEFOLD).sum()),
+        "fifty_moves": int((ending == Ending.FIFTY_MOVES).sum()),
+        "capped": int((over & (ending == Ending.ONGOING)).sum()),
+    }
+    if over.any():
+        values["plies"] = float(plies[over].mean())
+    return values

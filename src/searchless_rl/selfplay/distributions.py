@@ -38,14 +38,14 @@ class LegalRows:
         mask[legal.row, column] = True
         return cls(torch.from_numpy(index).to(device), torch.from_numpy(mask).to(device))
 
-    def rows(self, chosen: slice) -> LegalRows:
-        """The same for a slice of the positions."""
-        return LegalRows(self.index[chosen], self.mask[chosen])
-
     def log_policy(self, logits: Tensor) -> Tensor:
         """float32 [B, L] log-probabilities of the legal moves from raw logits [B, 1858] (float64 is kept)."""
         wide = logits if logits.dtype == torch.float64 else logits.float()
         return log_normalize(wide.gather(1, self.index), self.mask)
+
+    def column(self, action: Tensor) -> Tensor:
+        """int64 [B] column of the moves in columns `action`: itself (`MergedRows` has others)."""
+        return action
 
 
 def log_normalize(scores: Tensor, mask: Tensor) -> Tensor:

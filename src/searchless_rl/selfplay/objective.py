@@ -7,6 +7,7 @@ with ρ = min(cap, π_θ(a|s)/μ(a|s)) and A = score(target) − v_θ(s) constan
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ class Transitions(NamedTuple):
         advantage: [B] A, in [-1, 1].
         target: [B, 3] win/draw/loss target from the mover's view.
         log_base: [B, L] log π_base, or None where the term needs none.
+        base_wdl: [B, 3] of the base at s, or None where no anchor of the value head needs it.
     """
 
     action: Tensor
@@ -34,13 +36,7 @@ class Transitions(NamedTuple):
     advantage: Tensor
     target: Tensor
     log_base: Tensor | None
-
-    def rows(self, chosen: slice) -> Transitions:
-        """The same for a slice of the games."""
-        log_base = None if self.log_base is None else self.log_base[chosen]
-        return Transitions(
-            self.action[chosen], self.weight[chosen], self.advantage[chosen], self.target[chosen], log_base
-        )
+    base_wdl: Tensor | None = None
 
 
 class Losses(NamedTuple):
@@ -49,7 +45,25 @@ class Losses(NamedTuple):
     policy: Tensor
     exploration: Tensor
     value: Tensor
+    base_wdl: Tensor
     total: Tensor
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What the parts of the objective are weighed with.
+
+    Attributes:
+        beta: of the exploration term.
+        value: c_v.
+        base_wdl: of the KL between the WDL of base and online network; 0 in the paper.
+        reverse_floor: least probability inside the reverse KL; 0 in the paper.
+    """
+
+    beta: float
+    value: float
+    base_wdl: float = 0.0
+    reverse_floor: float = 0.0
 
 
 def score(wdl: Tensor) -> Tensor:
@@ -57,8 +71,10 @@ def score(wdl: Tensor) -> Tensor:
     return wdl[:, 0] + wdl[:, 1] / 2
 
 
-def importance_weight(log_policy: Tensor, log_mu: Tensor, action: Tensor, cap: float) -> Tensor:
-    """ρ = min(cap, π_θ(a|s)/μ(a|s)), [B] (V-trace truncation, paper appendix E)."""
+def importance_weight(log_policy: Tensor, log_mu: Tensor, action: Tensor, cap: float | None) -> Tensor:
+    """ρ = min(cap, π_θ(a|s)/μ(a|s)), [B] (V-trace truncation, paper appendix E); 1 without a cap."""
+    if cap is None:
+        return torch.ones_like(log_policy[:, 0])
     column = action[:, None]
     return (log_policy.gather(1, column) - log_mu.gather(1, column)).squeeze(1).exp().clamp(max=cap)
 
@@ -69,7 +85,7 @@ def value_target(successor_wdl: Tensor, ending: np.ndarray, capped: np.ndarray) 
     Args:
         successor_wdl: [B, 3] EMA distribution at s′, from the opponent's view (read where the game goes on).
         ending: int8 [B] `Ending` at s′: a checkmate is the mover's win, every other ending a draw.
-        capped: bool [B]: the game reached the ply cap at s′ without ending by rule: a draw.
+        capped: bool [B]: the game counts as a draw at s′ without having ended by rule.
     """
     target = successor_wdl.flip(1)
     device = target.device
@@ -80,15 +96,16 @@ def value_target(successor_wdl: Tensor, ending: np.ndarray, capped: np.ndarray) 
     return target
 
 
+def wdl_anchor(term: Term, log_wdl: Tensor, base_wdl: Tensor) -> Tensor:
+    """KL between the base's and the online WDL, [B]: reversed for the reverse-KL arm (released code only)."""
+    log_base = base_wdl.log()
+    if term == "reverse_kl":
+        return (log_wdl.exp() * (log_wdl - log_base)).sum(1)
+    return (base_wdl * (log_base - log_wdl)).sum(1)
+
+
 def losses(
-    log_policy: Tensor,
-    value_logits: Tensor,
-    mask: Tensor,
-    step: Transitions,
-    *,
-    term: Term,
-    beta: float,
-    value_coefficient: float,
+    log_policy: Tensor, value_logits: Tensor, mask: Tensor, step: Transitions, term: Term, weights: Weights
 ) -> Losses:
     """The objective's parts for B positions, with gradients in `log_policy` and `value_logits` only.
 
@@ -98,11 +115,15 @@ def losses(
         mask: bool [B, L] legal moves.
         step: the constants of the transition.
         term: exploration term R.
-        beta: its weight.
-        value_coefficient: c_v.
+        weights: of the parts.
     """
     log_action = log_policy.gather(1, step.action[:, None]).squeeze(1)
+    log_wdl = torch.log_softmax(value_logits, dim=1)
     policy = -step.weight * step.advantage * log_action
-    exploration = exploration_term(term, log_policy, step.log_base, mask)
-    value = -step.weight * (step.target * torch.log_softmax(value_logits, dim=1)).sum(1)
-    return Losses(policy, exploration, value, policy + beta * exploration + value_coefficient * value)
+    exploration = exploration_term(term, log_policy, step.log_base, mask, reverse_floor=weights.reverse_floor)
+    value = -step.weight * (step.target * log_wdl).sum(1)
+    anchor = torch.zeros_like(value)
+    if step.base_wdl is not None:
+        anchor = wdl_anchor(term, log_wdl, step.base_wdl)
+    total = policy + weights.beta * exploration + weights.value * value + weights.base_wdl * anchor
+    return Losses(policy, exploration, value, anchor, total)

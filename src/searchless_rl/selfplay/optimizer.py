@@ -41,3 +41,12 @@ def update_ema(ema: nn.Module, online: nn.Module, decay: float) -> None:
     torch._foreach_lerp_(list(ema.parameters()), list(online.parameters()), 1 - decay)
     for kept, new in zip(ema.buffers(), online.buffers(), strict=True):
         kept.copy_(new)
+
+
+def beta_at(step: int, beta: float, params: SelfPlayParams) -> float:
+    """β at optimizer step 0, 1, ...: linear to the share `beta_final` of it at the last step.
+
+    The paper names annealing as a safeguard (Limitations); `beta_final` 1 keeps β constant.
+    """
+    through = step / max(1, params.steps - 1)
+    return beta * (1 + (params.beta_final - 1) * through)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
-import signal
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from searchless_rl.cells import Cell
 from searchless_rl.files import flatten, sha256_of, sha256_of_tree, write_atomically, write_json
-from searchless_rl.interruption import Interrupted
+from searchless_rl.interruption import Interrupted, deferred_signals
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.params import SelfPlayParams
 from searchless_rl.selfplay.callbacks import Checkpointer, MetricsWriter, Progress, WholeCheckpoints
+from searchless_rl.selfplay.ledger import RUNNING_COUNTS
 from searchless_rl.selfplay.lock import exclusive
 from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
 from searchless_rl.selfplay.precision import resolve_precision
+from searchless_rl.selfplay.variants import with_variant
 from searchless_rl.selfplay.warm_start import play_warm_start, read_games, write_games
 
 CHECKPOINT, METRICS, MANIFEST = "last.ckpt", "metrics.jsonl", "inputs.json"
@@ -55,6 +58,7 @@ def train_cell(
         TrainingFailure: the loss is not finite, or `scratch` holds a run with other inputs.
         Interrupted: a signal asked for the end.
     """
+    params = with_variant(params, cell.variant)
     precision = resolve_precision(params.precision)
     inputs = {
         "cell": cell.id,
@@ -84,34 +88,34 @@ def _fit(module: SelfPlayModule, scratch: Path, precision: str, show_progress: b
     for message in (".*does not have many workers.*", ".*dataloader is not resumable.*", ".*LeafSpec.*"):
         warnings.filterwarnings("ignore", message=message)
     metrics = MetricsWriter(scratch / METRICS)
-    checkpointer = Checkpointer(scratch / CHECKPOINT, module.params.checkpoint_every, metrics)
-    progress = [Progress(module.cell.id)] if show_progress else []
-    trainer = pl.Trainer(
-        max_steps=module.params.steps,
-        max_epochs=-1,
-        accelerator="auto",
-        devices=1,
-        precision="bf16-mixed" if precision == "bf16" else "32-true",
-        callbacks=[metrics, checkpointer, *progress],
-        plugins=[WholeCheckpoints()],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        deterministic="warn",
-    )
+    checkpoint = scratch / CHECKPOINT
     ticks: Any = range(module.params.steps)
     steps: Any = torch.utils.data.DataLoader(ticks, batch_size=None)
-    checkpoint = scratch / CHECKPOINT
-    try:
-        trainer.fit(module, steps, ckpt_path=checkpoint if checkpoint.exists() else None, weights_only=True)
-    except SystemExit as end:  # Lightning's answer to a signal, with a status that says nothing
-        number = signal.SIGTERM if trainer.received_sigterm else signal.SIGINT
-        raise Interrupted(f"{module.cell.id}: stopped by {number.name}", number) from end
-    if trainer.received_sigterm:
-        raise Interrupted(f"{module.cell.id}: stopped by SIGTERM", signal.SIGTERM)
-    if trainer.global_step != module.params.steps:
-        raise TrainingFailure(f"{module.cell.id}: ended at step {trainer.global_step}; run again to continue")
+    with deferred_signals() as stop:
+        checkpointer = Checkpointer(checkpoint, module.params.checkpoint_every, metrics, stop)
+        progress = [Progress(module.cell.id)] if show_progress else []
+        trainer = pl.Trainer(
+            max_steps=module.params.steps,
+            max_epochs=-1,
+            accelerator="auto",
+            devices=1,
+            precision="bf16-mixed" if precision == "bf16" else "32-true",
+            callbacks=[metrics, checkpointer, *progress],
+            plugins=[WholeCheckpoints()],
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            deterministic="warn",
+        )
+        resumed = checkpoint if checkpoint.exists() else None
+        with contextlib.suppress(SIGTERMException):  # raised by Lightning after the step, which is saved
+            trainer.fit(module, steps, ckpt_path=resumed, weights_only=True)
+    if trainer.global_step == module.params.steps:
+        return
+    if stop.signal is not None:
+        raise Interrupted(f"{module.cell.id}: stopped by {stop.signal.name}", stop.signal)
+    raise TrainingFailure(f"{module.cell.id}: ended at step {trainer.global_step}; run again to continue")
 
 
 def _claim(scratch: Path, inputs: dict[str, Any], code: str) -> None:
@@ -149,11 +153,12 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _final_means(lines: str, share: float = 0.1) -> dict[str, float]:
-    """Mean of every metric over the last tenth of the steps, where it was recorded."""
+    """Mean of every metric over the last tenth of the steps (where recorded); of running counts the end."""
     records = [json.loads(line) for line in lines.splitlines()]
     last = records[-max(1, round(len(records) * share)) :]
     keys = [key for key in dict.fromkeys(key for record in last for key in record) if key != "step"]
-    return {key: _mean([record[key] for record in last if key in record]) for key in keys}
+    final = {key: _mean([record[key] for record in last if key in record]) for key in keys}
+    return final | {key: records[-1][key] for key in RUNNING_COUNTS}
 
 
 def _mean(values: list[float]) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -9,7 +11,9 @@ from searchless_rl.cells import Term
 from searchless_rl.selfplay.distributions import entropy, kl_divergence
 
 
-def exploration_term(term: Term, log_policy: Tensor, log_base: Tensor | None, mask: Tensor) -> Tensor:
+def exploration_term(
+    term: Term, log_policy: Tensor, log_base: Tensor | None, mask: Tensor, *, reverse_floor: float = 0.0
+) -> Tensor:
     """R of each position in nats, [B], to be minimised with weight β.
 
     * forward_kl: KL(π_base‖π_θ), mass-covering (ours in the paper)
@@ -22,6 +26,8 @@ def exploration_term(term: Term, log_policy: Tensor, log_base: Tensor | None, ma
         log_policy: [B, L] log π_θ, with gradient.
         log_base: [B, L] log π_base, constant; needed by the two anchors only.
         mask: bool [B, L] legal moves.
+        reverse_floor: both policies of the reverse KL are clamped to at least this probability (the
+            released code's 1e-8); 0 leaves them as they are.
     """
     if term == "none":
         return torch.zeros_like(log_policy[:, 0])
@@ -31,6 +37,8 @@ def exploration_term(term: Term, log_policy: Tensor, log_base: Tensor | None, ma
         raise ValueError(f"the term {term} needs the base policy")
     if term == "forward_kl":
         return kl_divergence(log_base, log_policy, mask)
+    if reverse_floor > 0:
+        log_policy, log_base = (log_p.clamp(min=math.log(reverse_floor)) for log_p in (log_policy, log_base))
     return kl_divergence(log_policy, log_base, mask)
 
 
