@@ -16,7 +16,7 @@ import numpy as np
 
 from searchless_rl.board.moves import COZY_KNIGHT_PROMOTIONS, COZY_MOVES, index_uci, uci_index
 from searchless_rl.board.planes import HISTORY, encode_planes
-from searchless_rl.board.policy_map import PLAIN_INDEX, PROMOTION_INDEX
+from searchless_rl.board.policy_map import PLAIN_INDEX, POLICY_SIZE, PROMOTION_INDEX
 from searchless_rl.board.positions import (
     KING,
     Root,
@@ -143,7 +143,7 @@ class GameBatch:
         self._repeated[rows, 1:] = self._repeated[rows, :-1]
         for row, index, board in zip(rows.tolist(), indices.tolist(), boards, strict=True):
             self._boards[row] = board
-            self.moves[row].append(index)
+            self.moves[row].append(_NUMBERS[index])
             self._arrive(row, None)
         self._judge(rows)
 
@@ -279,6 +279,9 @@ def _can_capture(board: cozy.Board, file: int) -> bool:
         for piece in board.generate_piece_moves()
     )
 
+
+_NUMBERS = list(range(POLICY_SIZE))
+"""One integer object per policy index: games share them, which is most of a long game's memory."""
 
 # Plain lists: indexing them from Python is several times faster than indexing arrays.
 _PLAIN = PLAIN_INDEX.tolist()
