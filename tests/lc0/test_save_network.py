@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import gzip
 import os
 
@@ -212,7 +213,7 @@ def test_a_failed_save_leaves_the_old_file_alone(golden, tmp_path, monkeypatch):
     module = load_network(golden("micro_bt4").network)
 
     def full_disk(descriptor: int) -> None:
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "disk full")
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="disk full"):

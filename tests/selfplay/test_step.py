@@ -12,6 +12,7 @@ import torch
 from searchless_rl.board import GameBatch, encode_game, move_index
 from searchless_rl.cells import Cell
 from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
+from searchless_rl.selfplay.objective import losses as module_losses
 from searchless_rl.selfplay.randomness import Stream, uniforms
 from searchless_rl.selfplay.variants import with_variant
 
@@ -283,14 +284,31 @@ def test_ema_and_groups_after_a_step(network, params, cell):
     assert not any(name.startswith("_frozen") for name in module.state_dict())
 
 
-def test_a_loss_that_is_not_finite_stops_with_cell_step_and_positions(network, params, cell):
-    module = SelfPlayModule(network, GameBatch([None] * params.games), cell, params)
-    with torch.no_grad():
-        next(module.online.value.parameters()).fill_(torch.nan)
-    with pytest.raises(
-        TrainingFailure, match=r"forward_kl-adaptive-0.01-s0: the loss is nan at step 1 .*rnbqkbnr"
-    ):
+def test_a_loss_that_is_not_finite_stops_with_cell_step_and_position(network, params, cell, monkeypatch):
+    """One game of six goes wrong; its position before the move is named, and only that."""
+    games = GameBatch([None] * params.games)
+    games.step(np.array([2]), np.array([games.index(2, "e2e4")]))
+    objective = module_losses
+
+    def spoiled(log_policy, value_logits, *rest):
+        value_logits = value_logits.clone()
+        value_logits[2] = torch.nan
+        return objective(log_policy, value_logits, *rest)
+
+    monkeypatch.setattr("searchless_rl.selfplay.module.losses", spoiled)
+    module = SelfPlayModule(network, games, cell, params)
+    position = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
+    with pytest.raises(TrainingFailure, match=rf"0.01-s0: the loss is nan at step 1 \(at {position}\);"):
         _fit(module, 1)
+
+
+def test_weights_that_are_not_finite_are_not_saved(network, params, cell):
+    module = SelfPlayModule(network, GameBatch([None] * params.games), cell, params)
+    module.on_save_checkpoint({})
+    with torch.no_grad():
+        next(module.online.parameters())[0] = torch.inf
+    with pytest.raises(TrainingFailure, match="weights are not finite after step 0"):
+        module.on_save_checkpoint({})
 
 
 def test_the_number_of_games_must_agree(network, params, cell):

@@ -114,14 +114,23 @@ class SelfPlayModule(pl.LightningModule):
         """One ply of every game and one optimizer step."""
         parts, health = self._accumulate()
         self.record = summarize_step(parts, health, self.games, self.params.max_plies)
-        self._check(self.record)
+        self._check(self.record, parts.total)
         self.optimizers().step()  # type: ignore[union-attr]  # one optimizer, not a list
         self.lr_schedulers().step()  # type: ignore[union-attr]
         update_ema(self.ema, self.online, self.params.ema_decay)
         self._restart_finished(health.value.double().cpu().numpy())
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add the games; their moves are their whole state, and random numbers need none."""
+        """Add the games; their moves are their whole state, and random numbers need none.
+
+        Raises:
+            TrainingFailure: a weight is not finite; what is on disk stays the last good state.
+        """
+        if not all(torch.isfinite(parameter).all() for parameter in self.online.parameters()):
+            raise TrainingFailure(
+                f"{self.cell.id}: weights are not finite after step {self.global_step}; lower "
+                "selfplay.learning_rates or beta. The last checkpoint is kept."
+            )
         checkpoint["games"] = {"fens": self.games.fens, "moves": self.games.moves}
         checkpoint["ledger"] = self.ledger.state()
         checkpoint["micro_batch"] = self.micro_batch
@@ -282,12 +291,16 @@ class SelfPlayModule(pl.LightningModule):
     def _base(self, planes: Tensor) -> NetOutput:
         return self._called[2](planes)
 
-    def _check(self, record: dict[str, float]) -> None:
+    def _check(self, record: dict[str, float], total: Tensor) -> None:
+        """Stop a cell that is broken; `total` is the loss of each position."""
         loss = record["loss"]
         if not math.isfinite(loss):
-            fens = "; ".join(self.games.board_fen(row) for row in range(min(3, len(self.games))))
+            rows = torch.nonzero(~torch.isfinite(total)).flatten().tolist()[:3]
+            moves = [self.games.moves[row][:-1] for row in rows]
+            before = GameBatch.replay([self.games.fens[row] for row in rows], moves)
+            fens = "; ".join(before.board_fen(row) for row in range(len(rows)))
             raise TrainingFailure(
-                f"{self.cell.id}: the loss is {loss} at step {self.global_step + 1} (games now at: {fens}); "
+                f"{self.cell.id}: the loss is {loss} at step {self.global_step + 1} (at {fens}); "
                 "lower selfplay.learning_rates or beta. The last checkpoint is kept."
             )
         if not record["rho"] >= MIN_MEAN_WEIGHT:
