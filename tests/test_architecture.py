@@ -9,6 +9,7 @@ ORDER = (
     ("files", "cells", "checkout", "interruption"),
     ("timing",),
     ("params",),
+    ("presets",),
     ("board",),
     ("nets",),
     ("lc0",),

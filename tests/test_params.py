@@ -7,6 +7,7 @@ from ruamel.yaml import YAML
 
 from searchless_rl.cells import Cell, CellError, format_beta
 from searchless_rl.params import ParamsError, load_params, write_scale
+from searchless_rl.presets import METHOD_KEYS, preset_values, write_preset
 
 ROOT = Path(__file__).resolve().parent.parent
 SCALE_FILES = sorted((ROOT / "scales").glob("*.yaml"))
@@ -42,9 +43,19 @@ def test_paper_scale_is_table_2_and_others_say_where_they_differ(path):
         }
         assert (selfplay.adam_beta1, selfplay.adam_beta2, selfplay.weight_decay) == (0.9, 0.98, 0)
         assert (selfplay.value_coefficient, selfplay.ema_decay, selfplay.importance_cap) == (0.2, 0.995, 1)
-        assert (selfplay.precision, selfplay.warm_start_moves) == ("float32", 60)
+        assert (selfplay.precision, selfplay.compile) == ("float32", False)
+        assert selfplay.warm_start_moves == 60
     else:
         assert "paper" in path.read_text()
+
+
+@pytest.mark.parametrize("path", SCALE_FILES, ids=lambda path: path.stem)
+def test_every_scale_has_the_papers_method_and_no_extension(path):
+    params = load_params(path)
+    for key in METHOD_KEYS:
+        assert key.read(params.selfplay) == key.paper(params.selfplay), key.key
+    assert (params.selfplay.root_randomization, params.selfplay.beta_final) == (0, 1)
+    assert params.variant == "full"
 
 
 @pytest.mark.parametrize(
@@ -147,3 +158,60 @@ def test_cell_ids_read_back(term, beta):
 def test_what_is_no_cell_is_refused(text):
     with pytest.raises(CellError):
         Cell.parse(text)
+
+
+def test_presets_rewrite_the_methods_keys_and_nothing_else(tmp_path):
+    target = tmp_path / "params.yaml"
+    source = (ROOT / "scales" / "mini.yaml").read_text()
+    target.write_text(source)
+    changed = write_preset("authors_code", target)
+    assert changed == {
+        "temperature_source": "online",
+        "cap_target": "bootstrap",
+        "learning_rates.value_head": 9e-06,  # the rate of mini's backbone, as in the released code
+        "base_wdl_coefficient": 0.02,
+        "promotions": "merged",
+        "reverse_kl_floor": 1e-08,
+    }
+    params = load_params(target).selfplay
+    assert (
+        {key.key: key.read(params) for key in METHOD_KEYS} == changed == preset_values("authors_code", params)
+    )
+    lines = target.read_text().splitlines()
+    different = [new for old, new in zip(source.splitlines(), lines, strict=True) if old != new]
+    assert len(different) == len(changed)  # comments and every other line are as they were
+    assert all("#" in line for line in different if "value_head" not in line)
+    assert write_preset("authors_code", target) == {}
+    write_preset("paper", target)
+    assert load_params(target) == load_params(ROOT / "scales" / "mini.yaml")
+
+
+def test_the_released_codes_value_head_trains_at_three_millionths_at_paper_scale(tmp_path):
+    target = tmp_path / "params.yaml"
+    target.write_text((ROOT / "scales" / "paper.yaml").read_text())
+    assert write_preset("authors_code", target)["learning_rates.value_head"] == 3e-6
+
+
+def test_an_unknown_preset_is_refused(tmp_path):
+    with pytest.raises(ParamsError, match=r"'authors' is unknown; allowed: paper, authors_code"):
+        write_preset("authors", tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("forward_kl-adaptive-0.01-s0-no_value", "variant: 'no_value' is unknown"),
+        ("forward_kl-fixed-0.01-s0-online_tau", "changes nothing with tau fixed"),
+        ("forward_kl-adaptive-0.01-s0-full", "must be spelled 'forward_kl-adaptive-0.01-s0'"),
+    ],
+)
+def test_variants_that_do_not_exist(text, words):
+    with pytest.raises(CellError, match=words):
+        Cell.parse(text)
+
+
+def test_a_variant_is_part_of_the_id():
+    cell = Cell.parse("none-adaptive-0-s3-no_rho")
+    assert cell == Cell("none", "adaptive", 0.0, 3, "no_rho")
+    assert cell.id == "none-adaptive-0-s3-no_rho"
+    assert cell.arm == "none-adaptive"

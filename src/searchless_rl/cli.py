@@ -145,7 +145,7 @@ def tactics(arguments: argparse.Namespace) -> None:
 
 
 def cell(arguments: argparse.Namespace) -> None:
-    """Train and score the one cell of the top-level keys term, tau, beta and seed."""
+    """Train and score the one cell of the top-level keys term, tau, beta, seed and variant."""
     from searchless_rl.evaluation.requested import run_requested
 
     params = load_params()
@@ -229,6 +229,16 @@ def scale(arguments: argparse.Namespace) -> None:
     print(f"{write_scale(arguments.name)} now holds scales/{arguments.name}.yaml")
 
 
+def preset(arguments: argparse.Namespace) -> None:
+    """Set the method's keys in params.yaml: the paper's words, or the authors' released code."""
+    from searchless_rl.presets import write_preset
+
+    changed = write_preset(arguments.name)
+    for key, value in changed.items():
+        print(f"selfplay.{key}: {value}")
+    print(f"params.yaml {'now follows' if changed else 'already follows'} {arguments.name}")
+
+
 def describe(arguments: argparse.Namespace) -> None:
     """Print what an Lc0 network file holds."""
     import json
@@ -273,6 +283,7 @@ def _parser() -> argparse.ArgumentParser:
     add("fan-out", fan_out).add_argument("--jobs", type=_positive, default=2, help="cells at a time (2)")
     add("sweep", sweep).add_argument("cells", nargs="+", metavar="CELL")
     add("scale", scale).add_argument("name", help="smoke, mini or paper")
+    add("preset", preset).add_argument("name", help="paper or authors_code")
     add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
     return parser
 

@@ -126,8 +126,13 @@ def write_preset(name: str, target: Path = Path("params.yaml")) -> dict[str, Any
         return {}
     yaml = YAML()
     yaml.width = 200
-    yaml.representer.add_representer(float, lambda out, value: out.represent_scalar(
-        "tag:yaml.org,2002:float", _plain(value)))  # fmt: skip
+    # Numbers and nulls as the scale files write them.
+    yaml.representer.add_representer(
+        float, lambda dumper, value: dumper.represent_scalar("tag:yaml.org,2002:float", _plain(value))
+    )
+    yaml.representer.add_representer(
+        type(None), lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", "null")
+    )
     document = yaml.load(target.read_text(encoding="utf-8"))
     for dotted, value in changed.items():
         *sections, last = dotted.split(".")
@@ -141,6 +146,6 @@ def write_preset(name: str, target: Path = Path("params.yaml")) -> dict[str, Any
 
 
 def _plain(value: float) -> str:
-    """A float as the scale files write it: 0.02, 3.0e-05 (YAML needs the point)."""
+    """0.02, 3.0e-06: YAML reads an exponent as a number only after a point."""
     text = repr(value)
     return text if "." in text or "e" not in text else text.replace("e", ".0e")

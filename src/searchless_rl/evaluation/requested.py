@@ -1,4 +1,4 @@
-"""The stage `cell`: the one cell that the top-level keys term, tau, beta and seed ask for.
+"""The stage `cell`: the one cell that the top-level keys term, tau, beta, seed and variant ask for.
 
 It makes its own warm-start games and does everything a grid cell's stages do, so that
 ``dvc exp run -S beta=0.003`` runs one training and no other. Asked for a cell of the grid, it repeats it to

@@ -27,7 +27,7 @@ def learning_curves(models: Sequence[Measured], beta: float) -> pd.DataFrame:
     for model in models:
         if model.cell is None or not model.in_grid or model.curves is None or not model.curves.exists():
             continue
-        if model.cell.term != "none" and model.cell.beta != beta:
+        if model.cell.variant != "full" or (model.cell.term != "none" and model.cell.beta != beta):
             continue
         lines = model.curves.read_text(encoding="utf-8").splitlines()
         frame = pd.DataFrame([json.loads(line) for line in lines]).set_index("step")

@@ -35,6 +35,8 @@ def _series(model: Measured) -> str | None:
     if model.name == BASE:
         return "base"
     assert model.cell is not None
+    if model.cell.variant != "full":
+        return None
     if model.cell.arm == UNREGULARIZED and model.in_grid:
         return "unregularized"
     if model.cell.arm != ARM:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from searchless_rl.cells import TERMS, Cell, Term
+from searchless_rl.cells import TERMS, VARIANTS, Cell, Term
 from searchless_rl.params import Params
 
 BASE = "base"
@@ -55,10 +55,11 @@ class Measured:
 
     @property
     def competes(self) -> bool:
-        """A grid cell that takes part in selection: a decade beta, or unregularized."""
-        return (
-            self.cell is not None and self.in_grid and (self.cell.term == "none" or self.cell.beta in DECADES)
-        )
+        """A grid cell that takes part in selection: the full method at a decade beta, or unregularized."""
+        cell = self.cell
+        if cell is None or not self.in_grid or cell.variant != "full":
+            return False
+        return cell.term == "none" or cell.beta in DECADES
 
 
 def read_models(data: Path, params: Params) -> list[Measured]:
@@ -94,8 +95,8 @@ def read_cell(
     )
 
 
-def _table_order(cell: Cell) -> tuple[int, str, float, int]:
-    return TERMS.index(cell.term), cell.tau, cell.beta, cell.seed
+def _table_order(cell: Cell) -> tuple[int, str, float, int, int]:
+    return TERMS.index(cell.term), cell.tau, cell.beta, VARIANTS.index(cell.variant), cell.seed
 
 
 def _read(path: Path, key: str) -> Any:

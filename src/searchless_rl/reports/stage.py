@@ -10,6 +10,7 @@ import pandas as pd
 from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.params import Params
 from searchless_rl.reports.curves import learning_curves
+from searchless_rl.reports.deviations import deviations
 from searchless_rl.reports.formats import MISSING, percent, write_table
 from searchless_rl.reports.models import read_models, select_cells
 from searchless_rl.reports.tables import (
@@ -104,6 +105,20 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
             "β": beta_name,
             "Acc (%)": _selection_accuracy,
             "solved": lambda row: _counts(row, ""),
+        },
+    )
+    write_table(
+        deviations(params),
+        out / "deviations",
+        title=f"Deviations ({params.scale} scale)",
+        note="`searchless preset authors_code` gives the keys of params.yaml the released code's values, "
+        "`searchless preset paper` the paper's.",
+        columns={
+            "Item": lambda row: row["item"],
+            "Paper": lambda row: row["paper"],
+            "Released code": lambda row: row["released_code"],
+            "Here": lambda row: row["ours"],
+            "Note": lambda row: row["note"],
         },
     )
     write_atomically(out / "cells.csv", cells(models).to_csv(index=False, lineterminator="\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,7 @@ def run_sweep(
     A row is known by its cell and settings; rows of other settings stay.
     """
     for cell in wanted:
-        asked = params.model_copy(
-            update={"term": cell.term, "tau": cell.tau, "beta": cell.beta, "seed": cell.seed}
-        )
+        asked = params.model_copy(update=asdict(cell))
         out = scratch / cell.id / "out"
         run_requested(
             asked,

@@ -11,13 +11,14 @@ from searchless_rl.cells import format_beta
 from searchless_rl.params import Params
 from searchless_rl.reports.models import BASE, TAU_NAMES, TERM_NAMES, Measured, select_cells
 
+_CAPS = {"draw": "drawn at cap", "bootstrap": "bootstrapped at cap"}
 _RATE_KEYS = ("k", "n", "accuracy", "low", "high")
 
 
 def _identity(model: Measured) -> dict[str, Any]:
     cell = model.cell
     if cell is None:
-        return {"model": model.name, "term": "base", "tau": None, "beta": None, "seed": None}
+        return {"model": model.name, "term": "base"} | dict.fromkeys(("tau", "beta", "seed"))
     return {"model": model.name, "term": cell.term, "tau": cell.tau, "beta": cell.beta, "seed": cell.seed}
 
 
@@ -60,9 +61,9 @@ def table1(models: Sequence[Measured]) -> pd.DataFrame:
 def cells(models: Sequence[Measured]) -> pd.DataFrame:
     """Every network with everything measured of it; the place to look a number up.
 
-    Columns: model, term, tau, beta, seed, in_grid, requested, selected, precision; per suite the rates as in
-    Table 1 and both mean solution probabilities, prefixed selection_, main_ and hard_; training metrics
-    (means over the last tenth of the steps) prefixed final_.
+    Columns: model, term, tau, beta, seed, variant, in_grid, requested, selected, precision; per suite the
+    rates as in Table 1 and both mean solution probabilities, prefixed selection_, main_ and hard_; training
+    metrics (means over the last tenth of the steps, of running counts the end) prefixed final_.
     """
     selected = {model.name for model in select_cells(models)}
     finals = list(dict.fromkeys(key for model in models for key in model.final))
@@ -70,6 +71,7 @@ def cells(models: Sequence[Measured]) -> pd.DataFrame:
     rows = []
     for model in models:
         flags: dict[str, Any] = {
+            "variant": None if model.cell is None else model.cell.variant,
             "in_grid": model.in_grid,
             "requested": model.requested,
             "selected": model.name in selected,
@@ -131,6 +133,7 @@ def table2(params: Params, precisions: Collection[str] = ()) -> pd.DataFrame:
     """
     ours, rates = params.selfplay, params.selfplay.learning_rates
     adam = (ours.adam_beta1, ours.adam_beta2)
+    cap = "none" if ours.importance_cap is None else f"{ours.importance_cap:g}"
 
     trained_in: str = ours.precision
     if ours.precision == "auto" and precisions:
@@ -151,10 +154,10 @@ def table2(params: Params, precisions: Collection[str] = ()) -> pd.DataFrame:
          pair(rates.policy_head, rates.value_head)),
         ("Total steps", "2000", f"{ours.steps}"),
         ("Parallel games / batch size", "1024", f"{ours.games}"),
-        ("Max plies per game", "512 (drawn at cap)", f"{ours.max_plies} (drawn at cap)"),
+        ("Max plies per game", "512 (drawn at cap)", f"{ours.max_plies} ({_CAPS[ours.cap_target]})"),
         ("Value-loss coefficient c_v", "0.2", f"{ours.value_coefficient:g}"),
         ("EMA decay α", "0.995", f"{ours.ema_decay:g}"),
-        ("Importance-sampling cap", "1", f"{ours.importance_cap:g}"),
+        ("Importance-sampling cap", "1", cap),
         ("Forward-KL weight β (headline)", "0.01", format_beta(params.headline_beta)),
         ("Gradient clipping / precision", "none / float32", f"none / {trained_in}"),
         ("Dropout / stochastic depth", "off", "off"),

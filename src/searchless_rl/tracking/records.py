@@ -102,6 +102,7 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
             "tau": cell.tau,
             "beta": format_beta(cell.beta),
             "seed": str(cell.seed),
+            "variant": cell.variant,
             "base": params.base,
             "precision": trained.text("precision"),
             **as_text(trained.mapping("params"), "selfplay"),
