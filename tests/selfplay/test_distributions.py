@@ -9,10 +9,10 @@ import torch
 from searchless_rl.board import GameBatch
 from searchless_rl.selfplay.distributions import (
     LegalRows,
-    covering_mass,
     entropy,
     kl_divergence,
     log_normalize,
+    prior_coverage,
     sample,
     temper,
     wdl_entropy,
@@ -137,9 +137,18 @@ def test_sample_frequencies_and_illegal_columns():
     assert abs(counts[1] / 20_000 - 0.1) < 4 * math.sqrt(0.1 * 0.9 / 20_000)
 
 
-def test_entropy_identity_and_covering_mass():
+def test_entropy_identity():
     policy, mask = _rows((0.4, 0.2, 0.1, 0.1, 0.1, 0.06, 0.04), (0.7, 0.3))
     uniform, _ = _rows((1 / 7,) * 7, (1 / 2,) * 2)
     sizes = mask.sum(1).double()
     torch.testing.assert_close(entropy(policy, mask), sizes.log() - kl_divergence(policy, uniform, mask))
-    torch.testing.assert_close(covering_mass(policy, mask), torch.tensor([0.9, 1.0], dtype=torch.float64))
+
+
+def test_prior_coverage_is_the_mass_on_the_bases_best_moves():
+    """The base's five best of seven hold 0.06 + 0.04 + 0.4 + 0.2 + 0.1 of the policy; two moves hold all."""
+    policy, mask = _rows((0.4, 0.2, 0.1, 0.1, 0.1, 0.06, 0.04), (0.7, 0.3))
+    base, _ = _rows((0.1, 0.1, 0.1, 0.05, 0.05, 0.3, 0.3), (0.2, 0.8))
+    expected = torch.tensor([0.8, 1.0], dtype=torch.float64)
+    torch.testing.assert_close(prior_coverage(policy, base, mask), expected)
+    own = torch.tensor([0.9, 1.0], dtype=torch.float64)
+    torch.testing.assert_close(prior_coverage(policy, policy, mask), own)

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from searchless_rl.board import Ending, GameBatch
-from searchless_rl.selfplay.distributions import covering_mass, entropy, kl_divergence
+from searchless_rl.selfplay.distributions import entropy, kl_divergence, prior_coverage
 from searchless_rl.selfplay.objective import Losses
 
 TAU_QUANTILES = {"tau_min": 0.0, "tau_q10": 0.1, "tau_median": 0.5, "tau_q90": 0.9, "tau_max": 1.0}
@@ -19,9 +19,9 @@ class Health(NamedTuple):
 
     Attributes:
         entropy: of π_θ at s, nats.
-        cov5: mass of its five most likely moves.
-        kl_base_policy, kl_policy_base: KL(π_base‖π_θ) and KL(π_θ‖π_base), nats; None where the base was not
-            asked in this step.
+        cov5: its mass on the base's five most likely moves.
+        kl_base_policy, kl_policy_base: KL(π_base‖π_θ) and KL(π_θ‖π_base), nats. These three are None where
+            the base was not asked in this step.
         tau: temperatures.
         weight: ρ.
         advantage: A.
@@ -29,7 +29,7 @@ class Health(NamedTuple):
     """
 
     entropy: Tensor
-    cov5: Tensor
+    cov5: Tensor | None
     kl_base_policy: Tensor | None
     kl_policy_base: Tensor | None
     tau: Tensor
@@ -40,13 +40,16 @@ class Health(NamedTuple):
 
 def measure_policy(
     log_policy: Tensor, log_base: Tensor | None, mask: Tensor
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
     """The first four fields of `Health` from [B, L] log-probabilities."""
-    forward = reverse = None
-    if log_base is not None:
-        forward = kl_divergence(log_base, log_policy, mask)
-        reverse = kl_divergence(log_policy, log_base, mask)
-    return entropy(log_policy, mask), covering_mass(log_policy, mask), forward, reverse
+    if log_base is None:
+        return entropy(log_policy, mask), None, None, None
+    return (
+        entropy(log_policy, mask),
+        prior_coverage(log_policy, log_base, mask),
+        kl_divergence(log_base, log_policy, mask),
+        kl_divergence(log_policy, log_base, mask),
+    )
 
 
 def summarize_step(parts: Losses, health: Health, games: GameBatch, max_plies: int) -> dict[str, float]:

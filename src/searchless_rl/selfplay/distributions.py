@@ -99,7 +99,8 @@ def sample(log_mu: Tensor, mask: Tensor, uniform: np.ndarray) -> Tensor:
     return ((cumulative <= threshold) & (cumulative < total)).sum(1)
 
 
-def covering_mass(log_policy: Tensor, mask: Tensor, moves: int = 5) -> Tensor:
-    """Probability of the `moves` most likely moves, [B] (cov5 of paper Table 5)."""
-    probability = log_policy.exp() * mask
-    return probability.topk(min(moves, probability.shape[1]), dim=1).values.sum(1)
+def prior_coverage(log_policy: Tensor, log_base: Tensor, mask: Tensor, moves: int = 5) -> Tensor:
+    """The policy's mass on the base's `moves` most likely moves, [B] (cov5 of paper Table 5)."""
+    ranked = log_base.masked_fill(~mask, -torch.inf)
+    best = ranked.topk(min(moves, mask.shape[1]), dim=1).indices
+    return (log_policy.exp() * mask).gather(1, best).sum(1)
