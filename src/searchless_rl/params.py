@@ -33,6 +33,12 @@ def _int_as_float(value: object) -> object:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _check_even(count: int) -> int:
+    if count % 2:
+        raise ValueError("an even number: every opening is played from both colours")
+    return count
+
+
 def _check_cell(text: str) -> str:
     Cell.parse(text)
     return text
@@ -58,6 +64,15 @@ class SuiteParams(_Section):
     main: PositiveInt
     hard: PositiveInt
     mate_cap: PositiveInt | None
+    winning: str | None
+    any_forced_mate: bool
+    game_moves: str | None
+
+    @model_validator(mode="after")
+    def _mates_are_searched(self) -> SuiteParams:
+        if self.any_forced_mate and self.winning is None:
+            raise ValueError("any_forced_mate: True needs a table of searched mates in suites.winning")
+        return self
 
 
 class LearningRates(_Section):
@@ -143,16 +158,67 @@ class GridParams(_Section):
 
 
 class EvaluationParams(_Section):
-    """Measuring a network."""
+    """Measuring a network on puzzles."""
 
     batch_size: PositiveInt
-    suites: tuple[Literal["selection", "main", "hard"], ...]
+    suites: tuple[Literal["selection", "main"], ...]
 
     @model_validator(mode="after")
     def _selection_is_scored(self) -> EvaluationParams:
         if "selection" not in self.suites or len(set(self.suites)) < len(self.suites):
             raise ValueError(f"suites {list(self.suites)}: name selection, and each suite once")
         return self
+
+
+class CoverageParams(_Section):
+    """Trajectory coverage (paper section 3.1)."""
+
+    plies: Annotated[int, Field(ge=1, le=6)]
+    mass_floor: Fraction
+
+
+EvenCount = Annotated[int, Field(ge=0), AfterValidator(_check_even)]
+
+
+class Anchor(_Section):
+    """A rating of the base from outside, which moves the ladder to an absolute axis."""
+
+    elo: Number
+    half_width: Annotated[Number, Field(ge=0)]
+
+
+class ArenaParams(_Section):
+    """Games between searchless players (paper appendix F)."""
+
+    book: str | None
+    openings: PositiveInt
+    seed: Annotated[int, Field(ge=0)]
+    pool: Literal["selected", "swept"]
+    games: EvenCount
+    games_against_base: EvenCount
+    games_swept: EvenCount
+    sampled_games: EvenCount
+    max_plies: Annotated[int, Field(ge=2)]
+    batch_size: PositiveInt
+    shape_positions: PositiveInt
+    base_temperatures: tuple[Annotated[Number, Field(gt=0, le=10)], ...]
+    anchor: Anchor | None
+
+    @model_validator(mode="after")
+    def _openings_suffice(self) -> ArenaParams:
+        for key in ("games", "games_against_base", "games_swept", "sampled_games"):
+            if getattr(self, key) > 2 * self.openings:
+                raise ValueError(f"{key} {getattr(self, key)} needs more than {self.openings} openings")
+        if not self.games_against_base:
+            raise ValueError("games_against_base 0 leaves nothing to compare with the base")
+        return self
+
+
+class StockfishParams(_Section):
+    """An outside judge; null leaves its columns empty."""
+
+    path: str | None
+    nodes: PositiveInt
 
 
 class TrackingParams(_Section):
@@ -177,6 +243,9 @@ class Params(_Section):
     selfplay: SelfPlayParams
     grid: GridParams
     evaluation: EvaluationParams
+    coverage: CoverageParams
+    arena: ArenaParams
+    stockfish: StockfishParams
     tracking: TrackingParams
 
     @model_validator(mode="after")
