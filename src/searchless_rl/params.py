@@ -214,6 +214,12 @@ class ArenaParams(_Section):
         return self
 
 
+class ControlParams(_Section):
+    """The puzzle-tuned control; everything else of it is as in self-play (paper section 3.6)."""
+
+    seed: Annotated[int, Field(ge=0)]
+
+
 class StockfishParams(_Section):
     """An outside judge; null leaves its columns empty."""
 
@@ -244,6 +250,7 @@ class Params(_Section):
     grid: GridParams
     evaluation: EvaluationParams
     coverage: CoverageParams
+    control: ControlParams
     arena: ArenaParams
     stockfish: StockfishParams
     tracking: TrackingParams
