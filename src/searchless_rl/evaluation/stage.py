@@ -30,7 +30,11 @@ def run_tactics(
     batch_size: int,
     show_progress: bool = False,
 ) -> None:
-    """Score a network on the named suites: NAME.parquet each and summary.json into `out`."""
+    """Score a network on the named suites, into `out`.
+
+    NAME.parquet (puzzles) and NAME_positions.parquet (solver positions) of each suite, see `Scores`, and
+    summary.json.
+    """
     evaluator = Evaluator(load_network(weights), batch_size)
     summary = {}
     for name in names:
@@ -39,6 +43,7 @@ def run_tactics(
             total=len(items), desc=f"{out.name} {name}", unit="puzzle", disable=not show_progress
         ) as bar:
             scores = score_suite(evaluator, items, bar.update)
-        write_parquet(scores, out / f"{name}.parquet")
-        summary[name] = summarize(scores)
+        write_parquet(scores.puzzles, out / f"{name}.parquet")
+        write_parquet(scores.positions, out / f"{name}_positions.parquet")
+        summary[name] = summarize(scores.puzzles)
     write_json(out / "summary.json", {"weights_sha256": sha256_of(weights), "suites": summary})
