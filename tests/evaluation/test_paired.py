@@ -103,16 +103,17 @@ def test_nobody_solves_anything_and_nothing_is_asked():
     assert mcnemar_p(Pair(50, 0, 0, 0)) == 1.0
     nothing = Pair(0, 0, 0, 0)
     assert all(math.isnan(x) for x in (nothing.difference, mcnemar_p(nothing), *paired_interval(nothing)))
-    frame = compare_models({"empty": {"a": _frame([]), "b": _frame([])}})
+    frame = compare_models({"a": {"empty": _frame([])}, "b": {"empty": _frame([])}})
     assert frame.loc[0, "n"] == 0
     assert frame.loc[0, ["difference", "low", "high", "p", "p_holm"]].isna().all()
 
 
 def test_all_pairs_of_a_suite_are_corrected_together():
     rng = np.random.default_rng(5)
+    chances = {"a": {"main": 0.5, "hard": 0.2}, "b": {"main": 0.6, "hard": 0.3}, "c": {"main": 0.8}}
     scores = {
-        suite: {name: _frame(rng.random(200) < chance) for name, chance in models.items()}
-        for suite, models in {"main": {"a": 0.5, "b": 0.6, "c": 0.8}, "hard": {"a": 0.2, "b": 0.3}}.items()
+        model: {suite: _frame(rng.random(200) < chance) for suite, chance in suites.items()}
+        for model, suites in chances.items()
     }
     frame = compare_models(scores)
     assert list(frame.columns) == [*FRAME, "p_holm"]
@@ -127,10 +128,10 @@ def test_all_pairs_of_a_suite_are_corrected_together():
     hard = frame[frame["suite"] == "hard"].iloc[0]
     assert hard["p_holm"] == hard["p"]
     row = frame.iloc[0]
-    a, b = scores["main"]["a"]["solved"], scores["main"]["b"]["solved"]
+    a, b = scores["a"]["main"]["solved"], scores["b"]["main"]["solved"]
     assert row["difference"] == pytest.approx(a.mean() - b.mean())
     assert row["low"] < row["difference"] < row["high"]
 
 
 def test_one_model_has_no_pairs():
-    assert list(compare_models({"main": {"base": _frame([1, 0])}}).columns) == [*FRAME, "p_holm"]
+    assert list(compare_models({"base": {"main": _frame([1, 0])}}).columns) == [*FRAME, "p_holm"]

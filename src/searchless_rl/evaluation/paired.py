@@ -124,10 +124,10 @@ def _correlation(pair: Pair) -> float:
 
 
 def compare_models(scores: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataFrame:
-    """Every pair of models on every suite.
+    """Every pair of models on every suite that both were measured on.
 
     Args:
-        scores: suite -> model -> puzzle frame (`evaluation.tactics.Scores`).
+        scores: model -> suite -> puzzle frame (`evaluation.tactics.Scores`).
 
     Returns:
         One row per suite and pair, in the order given: suite, a, b (models), n, both, only_a, only_b, neither
@@ -138,8 +138,9 @@ def compare_models(scores: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataF
         ValueError: see `align`.
     """
     rows: list[dict[str, Any]] = []
-    for suite, models in scores.items():
-        pairs = [(a, b, count_pair(models[a], models[b], suite)) for a, b in combinations(models, 2)]
+    for suite in dict.fromkeys(suite for suites in scores.values() for suite in suites):
+        measured = {model: suites[suite] for model, suites in scores.items() if suite in suites}
+        pairs = [(a, b, count_pair(measured[a], measured[b], suite)) for a, b in combinations(measured, 2)]
         found = [mcnemar_p(pair) for _, _, pair in pairs]
         for (a, b, pair), p, p_holm in zip(pairs, found, _holm(found), strict=True):
             low, high = paired_interval(pair)
