@@ -170,8 +170,25 @@ class _Asked(NamedTuple):
         return [games.uci(row, move) for (games, row), move in zip(rows, moves.tolist(), strict=True)]
 
 
+def first_positions(items: Sequence[SuiteItem]) -> GameBatch:
+    """A game per puzzle, before the opponent's first move."""
+    return GameBatch([item.puzzle.fen for item in items])
+
+
+def play_lines(games: GameBatch, lines: Sequence[Sequence[str]]) -> None:
+    """Play a line of UCI moves in each game, in lockstep; a game whose line has ended waits.
+
+    Raises:
+        ValueError: an illegal move (position and move named).
+    """
+    for ply in range(max(map(len, lines), default=0)):
+        rows = [row for row, line in enumerate(lines) if len(line) > ply]
+        moves = [games.index(row, lines[row][ply]) for row in rows]
+        games.step(np.array(rows, np.int64), np.array(moves, np.int64))
+
+
 def _solver_positions(items: Sequence[SuiteItem]) -> _Asked:
-    games = GameBatch([item.puzzle.fen for item in items])
+    games = first_positions(items)
     turns = np.array([len(item.winning) for item in items], np.int64)
     planes = np.empty((turns.sum(), 112, 8, 8), np.float32)
     legal, puzzle, seen = [], [], []
@@ -180,7 +197,7 @@ def _solver_positions(items: Sequence[SuiteItem]) -> _Asked:
     for turn in range(int(turns.max(initial=0))):
         # The opponent's move, and before it the solver's of the turn before.
         plies = slice(max(2 * turn - 1, 0), 2 * turn + 1)
-        _play(games, [item.puzzle.moves[plies] if len(item.winning) > turn else () for item in items])
+        play_lines(games, [item.puzzle.moves[plies] if len(item.winning) > turn else () for item in items])
         rows = np.flatnonzero(turns > turn)
         planes[count : count + len(rows)] = games.planes(rows)
         legal.append(games.legal(rows))
@@ -193,14 +210,6 @@ def _solver_positions(items: Sequence[SuiteItem]) -> _Asked:
     wins = np.isin(POLICY_SIZE * moves.row + moves.index, winning)
     asked_in = np.repeat(np.arange(len(puzzle)), [len(rows) for rows in puzzle])
     return _Asked(planes, moves, wins, np.concatenate(puzzle), asked_in, seen)
-
-
-def _play(games: GameBatch, lines: Sequence[Sequence[str]]) -> None:
-    """Play a line of UCI moves in each game, in lockstep; a game whose line has ended waits."""
-    for ply in range(max(map(len, lines), default=0)):
-        rows = [row for row, line in enumerate(lines) if len(line) > ply]
-        moves = [games.index(row, lines[row][ply]) for row in rows]
-        games.step(np.array(rows, np.int64), np.array(moves, np.int64))
 
 
 def summarize(puzzles: pd.DataFrame) -> dict[str, float | int | None]:
