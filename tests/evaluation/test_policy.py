@@ -3,7 +3,7 @@
 import numpy as np
 
 from searchless_rl.board import GameBatch
-from searchless_rl.evaluation.policy import argmax_moves, log_probabilities
+from searchless_rl.evaluation.policy import argmax_moves, log_probabilities, ranks
 
 FENS = [None, "7k/8/5K2/6Q1/8/8/8/8 b - - 0 1", "8/P6k/8/8/8/8/8/K7 w - - 0 1"]
 
@@ -50,3 +50,25 @@ def test_argmax_never_leaves_the_legal_moves():
     logits[legal.row, legal.index] = -100.0 - legal.index / 10_000
     choice = argmax_moves(logits, legal)
     assert choice.move.tolist() == [int(legal.index[start]) for start in legal.start[:-1]]
+
+
+def test_ranks_fall_with_the_logits():
+    logits, legal = _case()
+    places = ranks(logits, legal)
+    for row in range(3):
+        mine = slice(legal.start[row], legal.start[row + 1])
+        falling = np.argsort(-logits[row, legal.index[mine]])
+        assert places[mine][falling].tolist() == list(range(1, len(falling) + 1))
+
+
+def test_the_move_of_rank_one_is_the_choice_also_where_moves_tie():
+    logits, legal = _case()
+    moves = legal.index[legal.start[0] : legal.start[1]]
+    logits[0, moves[[3, 11, 5]]] = 50.0, 50.000004, 49.0
+    places = ranks(logits, legal)
+    first = legal.index[places == 1]
+    assert first.tolist() == argmax_moves(logits, legal).move.tolist()
+    assert places[[3, 11, 5]].tolist() == [1, 2, 3]
+    for row in range(3):
+        mine = slice(legal.start[row], legal.start[row + 1])
+        assert sorted(places[mine]) == list(range(1, legal.start[row + 1] - legal.start[row] + 1))

@@ -39,6 +39,22 @@ def log_probabilities(logits: np.ndarray, legal: LegalMoves) -> np.ndarray:
     return scores - np.log(np.add.reduceat(np.exp(scores), legal.start[:-1]))[legal.row]
 
 
+def ranks(logits: np.ndarray, legal: LegalMoves) -> np.ndarray:
+    """Place of every legal move in its position's order, 1 for the choice of `argmax_moves`.
+
+    Moves that tie with the best come first, the lowest index before the others; then falling logits.
+
+    Returns:
+        int64 [M], aligned with `legal.index` (arguments as `log_probabilities`).
+    """
+    scores = logits[legal.row, legal.index]
+    near = scores >= np.maximum.reduceat(scores, legal.start[:-1])[legal.row] - TIE
+    order = np.lexsort((legal.index, np.where(near, -np.inf, -scores), legal.row))
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order)) - legal.start[legal.row] + 1  # rows ascend, before and after
+    return places
+
+
 def argmax_moves(logits: np.ndarray, legal: LegalMoves) -> Choice:
     """The move a searchless player makes in each position (arguments as `log_probabilities`)."""
     scores = logits[legal.row, legal.index]

@@ -13,6 +13,7 @@ from searchless_rl.cells import Term
 from searchless_rl.files import atomic_writer, write_atomically
 
 COLUMN_WIDTH = 3.3  # inches, one column of a two-column page
+DOUBLE_WIDTH = 6.9  # inches, both columns
 
 _PALETTE = sns.color_palette("colorblind")
 TERM_COLOURS: dict[Term, tuple[float, float, float]] = {

@@ -1,0 +1,151 @@
+"""Figure 6: solution probability and accuracy gained over the base, by mate depth and by puzzle rating."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from searchless_rl.evaluation.bootstrap import mean_gain
+from searchless_rl.evaluation.paired import align, count_pair, paired_interval
+from searchless_rl.reports.models import BASE, TAU_NAMES, TERM_NAMES
+from searchless_rl.reports.scores import MAIN, MATES, Scores, identity
+from searchless_rl.reports.style import DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
+
+BIN_WIDTH, LAST_BIN = 200, 2600
+DEPTH, RATING, ACCURACY = "mate depth", "rating", "accuracy by rating"
+COLUMNS = ("panel", "model", "term", "tau", "beta", "seed", "bin", "label", "n", "gain", "low", "high")
+
+
+def rating_bins(ratings: pd.Series) -> pd.Series:
+    """Lower end of each rating's bin: 200 wide, the last open (2600 and above)."""
+    return (ratings // BIN_WIDTH * BIN_WIDTH).clip(upper=LAST_BIN)
+
+
+def bin_label(low: int) -> str:
+    """How a rating bin is written on an axis: its lower end."""
+    return f"≥{low}" if low == LAST_BIN else str(low)
+
+
+def figure6_data(scores: Scores, seed: int = 0) -> pd.DataFrame:
+    """Gains of every model over the base, on the same puzzles; bins without puzzles are left out.
+
+    Args:
+        scores: of the base and the models, with the main suite and those of `scores.MATES`.
+        seed: of the bootstrap.
+
+    Returns:
+        Columns panel ("mate depth", "rating", "accuracy by rating"), model, term, tau, beta, seed, bin
+        (depth, or lower end of the rating bin), label, n (puzzles), gain, low, high. In the first two panels
+        the gain is the mean of log p* − log p*_base (nats) with a 95 % bootstrap interval, in the third the
+        difference of accuracies (fraction) with `paired_interval`.
+
+    Raises:
+        ValueError: a model was not asked the same puzzles as the base.
+    """
+    rows: list[dict[str, Any]] = []
+    base = scores.get(BASE, {})
+    for model, suites in scores.items():
+        if model == BASE:
+            continue
+        shared = {suite: align(frame, base[suite], suite) for suite, frame in suites.items() if suite in base}
+        for depth, suite in MATES.items():
+            if suite in shared and len(shared[suite][0]):
+                rows.append(_retention(DEPTH, model, depth, str(depth), *shared[suite], seed))
+        if MAIN not in shared:
+            continue
+        tuned, frozen = shared[MAIN]
+        bins = rating_bins(frozen["rating"])
+        parts = [(low, tuned[bins == low], frozen[bins == low]) for low in sorted(bins.unique())]
+        rows += [_retention(RATING, model, low, bin_label(low), a, b, seed) for low, a, b in parts]
+        rows += [_accuracy(model, low, bin_label(low), a, b) for low, a, b in parts]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame = frame.astype({"bin": "int64", "n": "int64", "seed": "Int64"})
+    place = frame["panel"].map([DEPTH, RATING, ACCURACY].index)
+    return frame.iloc[place.argsort(kind="stable")].reset_index(drop=True)
+
+
+def _retention(
+    panel: str, model: str, place: int, label: str, tuned: pd.DataFrame, base: pd.DataFrame, seed: int
+) -> dict[str, Any]:
+    logs = (frame["log_probability"].to_numpy() for frame in (tuned, base))
+    found = mean_gain(*logs, seed=seed)
+    return _row(panel, model, place, label, len(base), found.value, found.low, found.high)
+
+
+def _accuracy(model: str, place: int, label: str, tuned: pd.DataFrame, base: pd.DataFrame) -> dict[str, Any]:
+    pair = count_pair(tuned, base, MAIN)
+    return _row(ACCURACY, model, place, label, pair.n, pair.difference, *paired_interval(pair))
+
+
+def _row(
+    panel: str, model: str, place: int, label: str, n: int, gain: float, low: float, high: float
+) -> dict[str, Any]:
+    where = {"panel": panel, "bin": place, "label": label}
+    return identity(model) | where | {"n": n, "gain": gain, "low": low, "high": high}
+
+
+def draw_figure6(data: pd.DataFrame, stem: Path, scale: str) -> None:
+    """Draw and write Figure 6 (PDF, PNG, CSV)."""
+    use_style()
+    figure, axes = plt.subplots(
+        1, 3, figsize=(DOUBLE_WIDTH, 2.6), layout="constrained", width_ratios=[1, 1.35, 1.35]
+    )
+    titles = {
+        DEPTH: "solution probability, mates",
+        RATING: "solution probability, main suite",
+        ACCURACY: "accuracy, main suite",
+    }
+    for axis, (panel, title) in zip(axes, titles.items(), strict=True):
+        _panel(axis, data[data["panel"] == panel], 100.0 if panel == ACCURACY else 1.0)
+        axis.set_title(title)
+        axis.set_xlabel("mate in N" if panel == DEPTH else f"puzzle rating (bins of {BIN_WIDTH})")
+        axis.set_ylabel("gain (percentage points)" if panel == ACCURACY else "gain (nats)")
+        if panel != ACCURACY:
+            ratio = axis.secondary_yaxis("right", functions=(np.exp, _log))
+            ratio.set_ylabel("ratio to the base")
+    handles, labels = axes[1].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    figure.suptitle(
+        f"Gains over the base with 95 % intervals ({scale} scale)" if len(data) else "nothing measured yet",
+        fontsize=8,
+    )
+    write_figure(figure, data, stem)
+    plt.close(figure)
+
+
+def _panel(axis: Axes, data: pd.DataFrame, unit: float) -> None:
+    axis.axhline(0, color="0.5", linewidth=0.8)
+    places = sorted(data["bin"].unique())
+    axis.set_xticks(range(len(places)), data.drop_duplicates("bin").sort_values("bin")["label"])
+    models = list(dict.fromkeys(data["model"]))
+    for number, model in enumerate(models):
+        rows = data[data["model"] == model]
+        # Side by side, so that intervals do not hide one another.
+        offset = min(0.12, 0.7 / len(models)) * (number - (len(models) - 1) / 2)
+        term, is_adaptive = rows["term"].iloc[0], rows["tau"].iloc[0] == "adaptive"
+        colour = TERM_COLOURS[term]
+        axis.errorbar(
+            rows["bin"].map(places.index) + offset,
+            unit * rows["gain"],
+            yerr=[unit * (rows["gain"] - rows["low"]), unit * (rows["high"] - rows["gain"])],
+            fmt="o" if is_adaptive else "s",
+            linestyle="-" if is_adaptive else "--",
+            color=colour,
+            markerfacecolor=colour if is_adaptive else "white",
+            capsize=2,
+            elinewidth=0.8,
+            label=f"{TERM_NAMES[term]}, {TAU_NAMES[rows['tau'].iloc[0]]}",
+        )
+    if len(places) > 6:
+        axis.tick_params(axis="x", rotation=90)
+
+
+def _log(ratio: np.ndarray) -> np.ndarray:
+    # The axis also asks for ends that are not drawn, 0 among them.
+    return np.log(np.maximum(ratio, np.finfo(float).tiny))
