@@ -15,6 +15,8 @@ from searchless_rl.interruption import Interrupted
 from searchless_rl.params import Params, load_params, write_scale
 
 DATA = Path("data")
+OPENINGS = DATA / "book" / "openings.csv"
+TABIYAS = DATA / "openings" / "tabiyas.csv"
 
 
 def _scratch() -> Path:
@@ -35,7 +37,10 @@ def _base_path() -> Path:
     return DATA / "base" / "base.pb.gz"
 
 
-STAGES = ("fetch", "suites", "warm-start", "train", "tactics", "cell", "select", "tables", "figures", "sync")
+STAGES = (
+    *("fetch", "suites", "warm-start", "train", "tactics", "openings", "control", "cell", "select"),
+    *("evaluate", "coverage", "arena", "recovery", "tables", "figures", "sync"),
+)
 """Commands that are stages of the pipeline; their cost is recorded."""
 
 
@@ -45,12 +50,13 @@ def _timings() -> Path:
 
 def _label(arguments: argparse.Namespace) -> str:
     """A stage's name as in dvc.yaml: train@CELL."""
-    given = [getattr(arguments, name, None) for name in ("seed", "cell", "model")]
+    given = [getattr(arguments, name, None) for name in ("seed", "cell", "model", "name")]
     return "@".join([arguments.command, *(str(value) for value in given if value is not None)])
 
 
 def _write_timings(params: Params) -> None:
     from searchless_rl.files import write_json
+    from searchless_rl.reports.models import COVERED, EVALUATED
     from searchless_rl.timing import collect
 
     names = [
@@ -63,7 +69,9 @@ def _write_timings(params: Params) -> None:
         "tactics@base",
         *(f"{stage}@{cell}" for stage in ("train", "tactics") for cell in params.grid.cells),
     ]
-    names += ["cell", "select", "tables", "figures", "sync"]
+    names += ["openings", "control", "cell", "select"]
+    names += [f"evaluate@{model}" for model in EVALUATED] + [f"coverage@{model}" for model in COVERED]
+    names += ["arena@argmax", "arena@swept", "arena@sampled", "recovery", "tables", "figures", "sync"]
     write_json(Path("reports") / params.scale / "timings.json", collect(_timings(), names))
 
 
@@ -160,11 +168,115 @@ def cell(arguments: argparse.Namespace) -> None:
     )
 
 
+def openings(arguments: argparse.Namespace) -> None:
+    """Draw the arena's openings from a book, or let the base make them."""
+    from searchless_rl.evaluation.arena.stage import prepare_openings
+
+    params = load_params()
+    _set_threads(params)
+    prepare_openings(
+        _base_path(),
+        OPENINGS,
+        book=None if params.arena.book is None else Path(params.arena.book),
+        count=params.arena.openings,
+        seed=params.arena.seed,
+        batch_size=params.evaluation.batch_size,
+    )
+
+
+def control(arguments: argparse.Namespace) -> None:
+    """Tune the base on puzzles instead of self-play: the control."""
+    from searchless_rl.supervised.control_stage import train_control
+
+    params = load_params()
+    _set_threads(params)
+    train_control(
+        params.selfplay,
+        seed=params.control.seed,
+        base=_base_path(),
+        suites=DATA / "suites",
+        out=DATA / "control",
+        scratch=_scratch() / "control",
+        show_progress=_interactive(),
+    )
+
+
+def _chosen_weights(model: str) -> Path:
+    """The network file behind "base", "control", "selected-ARM" and "headline-ARM"."""
+    group, _, arm = model.partition("-")
+    known = {"base": _base_path(), "control": DATA / "control" / "weights.pb.gz"}
+    weights = known.get(model) or DATA / group / f"{arm}.pb.gz"
+    if not weights.exists():
+        raise ValueError(f"model {model!r}: {weights} is missing; `dvc repro` makes what dvc.yaml names")
+    return weights
+
+
+def evaluate(arguments: argparse.Namespace) -> None:
+    """Score a chosen network on every suite."""
+    from searchless_rl.evaluation.stage import DEEP_SUITES, run_tactics
+
+    params = load_params()
+    _set_threads(params)
+    run_tactics(
+        _chosen_weights(arguments.model),
+        DATA / "suites",
+        DEEP_SUITES,
+        DATA / "evaluated" / arguments.model,
+        batch_size=params.evaluation.batch_size,
+        show_progress=_interactive(),
+    )
+
+
+def coverage(arguments: argparse.Namespace) -> None:
+    """Measure trajectory coverage of the base or of an arm at the headline beta."""
+    from searchless_rl.evaluation.coverage_stage import POLICIES, run_coverage
+
+    params, model = load_params(), arguments.model
+    _set_threads(params)
+    own = {"adaptive": "adaptive", "fixed": "raw"}
+    run_coverage(
+        _chosen_weights(model if model == "base" else f"headline-{model}"),
+        model,
+        TABIYAS,
+        DATA / "coverage" / model,
+        policies=tuple(POLICIES) if model == "base" else (own[model.rsplit("-", 1)[1]],),
+        plies=params.coverage.plies,
+        mass_floor=params.coverage.mass_floor,
+        batch_size=params.evaluation.batch_size,
+        show_progress=_interactive(),
+    )
+
+
+def recovery(arguments: argparse.Namespace) -> None:
+    """Put base and anchors side by side at every solver position, and judge the candidates of Figure 9."""
+    from searchless_rl.evaluation.recovery_stage import run_recovery_stage
+
+    params = load_params()
+    _set_threads(params)
+    run_recovery_stage(params, DATA, DATA / "recovery")
+
+
+def arena(arguments: argparse.Namespace) -> None:
+    """Play one of the study's arenas: argmax, swept or sampled."""
+    from searchless_rl.evaluation.arena.stage import run_study_arena
+
+    params = load_params()
+    _set_threads(params)
+    run_study_arena(
+        arguments.name,
+        params,
+        DATA,
+        OPENINGS,
+        scratch=_scratch() / "arena" / arguments.name,
+        show_progress=_interactive(),
+    )
+
+
 def select(arguments: argparse.Namespace) -> None:
     """Choose each arm's beta on the selection suite."""
     from searchless_rl.reports.stage import select_models
 
-    select_models(load_params(), DATA, DATA / "selected")
+    select_models(load_params(), DATA)
 
 
 def tables(arguments: argparse.Namespace) -> None:
@@ -276,6 +388,14 @@ def _parser() -> argparse.ArgumentParser:
     add("train", train).add_argument("cell", help="TERM-TAU-BETA-sSEED, e.g. forward_kl-adaptive-0.01-s0")
     add("tactics", tactics).add_argument("model", help='"base" or a cell')
     add("cell", cell)
+    add("openings", openings)
+    add("control", control)
+    add("evaluate", evaluate).add_argument(
+        "model", help='"base", "control", "selected-ARM" or "headline-ARM"'
+    )
+    add("coverage", coverage).add_argument("model", help='"base" or an arm, e.g. forward_kl-adaptive')
+    add("recovery", recovery)
+    add("arena", arena).add_argument("name", choices=("argmax", "swept", "sampled"))
     add("select", select)
     add("tables", tables)
     add("figures", figures)

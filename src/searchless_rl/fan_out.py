@@ -1,8 +1,9 @@
 """The pipeline with several cells at a time.
 
 DVC runs one stage after the other, and two `dvc repro` at once block each other; single stages
-(`dvc repro -s`) do not. So the ancestors of all cells run first, then the cells' own stages, several at a
-time, then a plain `dvc repro` does what is left.
+(`dvc repro -s`) do not. So the ancestors of all cells run first, then the cells' own stages and the control,
+several at a time, then the selection, the measurements of what it chose, again several at a time, and a plain
+`dvc repro` does what is left.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,15 +26,17 @@ from tqdm import tqdm
 from searchless_rl.interruption import Interrupted
 from searchless_rl.params import Params
 
-ANCESTORS = ("fetch", "suites", "warm_start", "tactics_base")
-REPORTS = ("select", "tables", "figures", "sync")
+ANCESTORS = ("fetch", "suites", "openings", "warm_start", "tactics_base")
+MEASUREMENTS = ("arena_argmax", "arena_sampled", "arena_swept", "coverage", "evaluate")
+"""Of what is selected; the longest first."""
+REPORTS = ("tables", "figures", "sync")
 LOGS = Path("scratch") / "logs"
 LOCK_TRIES = 20
 GRACE = 20.0  # seconds that stages have to end by themselves
 
 
 class FanOutFailure(RuntimeError):
-    """Some cells failed; the others are done."""
+    """Some stages failed; the others are done."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +48,14 @@ class Chain:
 
 
 def chains(params: Params, changed: set[str]) -> list[Chain]:
-    """The cells' stages that have something to do, in the order of the grid; the requested cell last.
+    """The cells' stages that have something to do, in the order of the grid; control and requested cell last.
 
     Args:
         params: the grid.
         changed: the stages that `dvc status` names.
     """
     wanted = [Chain(cell, (f"train@{cell}", f"tactics@{cell}")) for cell in params.grid.cells]
-    wanted.append(Chain("requested cell", ("cell",)))
+    wanted += [Chain("control", ("control",)), Chain("requested cell", ("cell",))]
     due = []
     for chain in wanted:
         first = next((i for i, stage in enumerate(chain.stages) if stage in changed), None)
@@ -60,29 +64,51 @@ def chains(params: Params, changed: set[str]) -> list[Chain]:
     return due
 
 
-def run_pipeline(params: Params, jobs: int) -> int:
-    """`dvc repro`, with the cells' stages `jobs` at a time. Results do not depend on `jobs`.
+def measurements(changed: Iterable[str]) -> list[Chain]:
+    """The stages measuring what is selected that have something to do, the longest first."""
+    due = [stage for stage in changed if stage.partition("@")[0] in MEASUREMENTS]
+    due.sort(key=lambda stage: (MEASUREMENTS.index(stage.partition("@")[0]), stage))
+    return [Chain(stage, (stage,)) for stage in due]
 
-    Output of the parallel stages goes to scratch/logs. If cells fail, the others are finished, tables and
-    figures are built with dashes in their place, and the failure is raised at the end.
+
+def run_pipeline(params: Params, jobs: int) -> int:
+    """`dvc repro`, with the stages of cells and measurements `jobs` at a time; results do not depend on it.
+
+    Output of the parallel stages goes to scratch/logs. If stages fail, those beside them are finished, tables
+    and figures are built with dashes in their place, and the failure is raised at the end.
 
     Returns:
-        How many cells had something to do.
+        How many chains of stages had something to do.
 
     Raises:
-        FanOutFailure: naming the failed cells and their logs.
+        FanOutFailure: naming the failed chains and their logs.
     """
     signal.signal(signal.SIGTERM, _interrupt)
     _dvc("repro", *ANCESTORS)
     due = chains(params, _changed_stages())
-    failed = _run_chains(due, jobs) if due else {}
-    if not failed:
-        _dvc("repro")
-        return len(due)
-    for stage in REPORTS:
-        _dvc("repro", "-s", stage)
+    failed = _run_chains(due, jobs, "cells") if due else {}
+    if failed:
+        raise _failure(failed, len(due))
+    _dvc("repro", "-s", "select")
+    measured = measurements(_changed_stages())
+    failed = _run_chains(measured, jobs, "measurements") if measured else {}
+    if failed:
+        raise _failure(failed, len(measured))
+    _dvc("repro")
+    return len(due) + len(measured)
+
+
+def _failure(failed: dict[str, str], total: int) -> FanOutFailure:
+    """The failure to raise, after a report on what there is."""
+    _report()
     details = "\n".join(f"  {name}: {why}" for name, why in sorted(failed.items()))
-    raise FanOutFailure(f"{len(failed)} of {len(due)} cells failed; run again to continue them\n{details}")
+    return FanOutFailure(f"{len(failed)} of {total} failed; run again to continue them\n{details}")
+
+
+def _report() -> None:
+    """Tables and figures of what there is, past DVC, which would miss the rest."""
+    for stage in REPORTS:
+        subprocess.run([sys.executable, "-m", "searchless_rl", stage], check=False)
 
 
 def _interrupt(number: int, _frame: object) -> None:
@@ -103,11 +129,11 @@ def _changed_stages() -> set[str]:
     return set(json.loads(done.stdout))
 
 
-def _run_chains(due: list[Chain], jobs: int) -> dict[str, str]:
+def _run_chains(due: list[Chain], jobs: int, what: str) -> dict[str, str]:
     """Run every chain; name -> reason of those that failed."""
     LOGS.mkdir(parents=True, exist_ok=True)
     runner, failed = _Runner(), dict[str, str]()
-    with ThreadPoolExecutor(jobs) as pool, runner, tqdm(total=len(due), desc="cells", unit="cell") as bar:
+    with ThreadPoolExecutor(jobs) as pool, runner, tqdm(total=len(due), desc=what) as bar:
         futures = {pool.submit(runner.run, chain): chain for chain in due}
         for future in as_completed(futures):
             reason = future.result()

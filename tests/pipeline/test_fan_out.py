@@ -36,6 +36,12 @@ def test_only_what_changed_is_run_and_training_comes_before_scoring(params):
     assert fan_out.chains(params, {"tables", "sync"}) == []
 
 
+def test_measurements_of_what_is_selected_begin_with_the_longest():
+    changed = {"evaluate@base", "coverage@none-fixed", "arena_sampled", "arena_argmax", "tables", "recovery"}
+    names = [chain.name for chain in fan_out.measurements(changed)]
+    assert names == ["arena_argmax", "arena_sampled", "coverage@none-fixed", "evaluate@base"]
+
+
 @pytest.fixture
 def fake_dvc(tmp_path, monkeypatch):
     """A `dvc` that records its calls, says that everything changed, and fails where it is told to."""
@@ -57,6 +63,8 @@ def fake_dvc(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = ("none-fixed-0-s0", "entropy-fixed-1-s0", "forward_kl-fixed-1-s0")
     stages = [f"{stage}@{name}" for name in names for stage in ("train", "tactics")]
+    stages += ["control", "evaluate@base"]
+    monkeypatch.setattr(fan_out, "_report", lambda: (tmp_path / "reported").touch())
     (tmp_path / "status.json").write_text("{" + ", ".join(f'"{stage}": []' for stage in stages) + "}")
     return tmp_path
 
@@ -68,25 +76,25 @@ def _calls(folder):
 def test_ancestors_then_cells_then_the_rest(params, fake_dvc):
     fan_out.run_pipeline(params, 2)
     calls = _calls(fake_dvc)
-    assert calls[0] == "repro fetch suites warm_start tactics_base"
+    assert calls[0] == "repro fetch suites openings warm_start tactics_base"
     assert calls[1] == "status --json"
-    assert calls[-1] == "repro"
-    assert sorted(calls[2:-1]) == sorted(
-        f"repro -s {stage}@{name}" for name in params.grid.cells for stage in ("train", "tactics")
-    )
+    assert calls[-4:] == ["repro -s select", "status --json", "repro -s evaluate@base", "repro"]
+    stages = [f"repro -s {stage}@{name}" for name in params.grid.cells for stage in ("train", "tactics")]
+    assert sorted(calls[2:-4]) == sorted([*stages, "repro -s control"])
     for name in params.grid.cells:
         assert calls.index(f"repro -s train@{name}") < calls.index(f"repro -s tactics@{name}")
 
 
 def test_a_failed_cell_is_named_the_others_finish_and_reports_are_built(params, fake_dvc):
     (fake_dvc / "fail").touch()
-    with pytest.raises(fan_out.FanOutFailure, match=r"1 of 3 cells failed") as failure:
+    with pytest.raises(fan_out.FanOutFailure, match=r"1 of 4 failed") as failure:
         fan_out.run_pipeline(params, 2)
     assert "entropy-fixed-1-s0: train@entropy-fixed-1-s0 ended with exit status 3" in str(failure.value)
     calls = _calls(fake_dvc)
     assert "repro -s tactics@entropy-fixed-1-s0" not in calls
     assert {"repro -s tactics@none-fixed-0-s0", "repro -s tactics@forward_kl-fixed-1-s0"} <= set(calls)
-    assert calls[-4:] == ["repro -s select", "repro -s tables", "repro -s figures", "repro -s sync"]
+    assert "repro -s select" not in calls
+    assert (fake_dvc / "reported").exists()
     assert "broken" in (fake_dvc / "scratch" / "logs" / "entropy-fixed-1-s0.log").read_text()
 
 

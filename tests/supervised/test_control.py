@@ -99,7 +99,7 @@ def _reference(network, base, examples):
         rows["loss"].append(-ours[place].log())
         rows["accuracy"].append((ours.argmax() == place).double())
         rows["entropy"].append(-(ours * ours.log()).sum())
-        rows["cov5"].append(ours.sort(descending=True).values[:5].sum())
+        rows["cov5"].append(ours[prior.argsort(descending=True)[:5]].sum())
         rows["kl_base_policy"].append((prior * (prior / ours).log()).sum())
         rows["kl_policy_base"].append((ours * (ours / prior).log()).sum())
     vectors = {name: torch.stack(values) for name, values in rows.items()}

@@ -28,9 +28,7 @@ def swept_line_up(base: Path, cells: Mapping[str, Path], pool: Collection[str]) 
     return [Player(BASE, base), *outside] if outside else []
 
 
-def sampled_ladder(
-    base: Path, arms: Mapping[str, Path], base_temperatures: Sequence[float]
-) -> list[Player]:
+def sampled_ladder(base: Path, arms: Mapping[str, Path], base_temperatures: Sequence[float]) -> list[Player]:
     """The pool of Table 5: every player samples, each arm as it did in self-play.
 
     Args:

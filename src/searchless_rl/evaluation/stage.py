@@ -1,20 +1,22 @@
-"""The stages `tactics` and `recovery`."""
+"""The stages `tactics` and `evaluate`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 from tqdm import tqdm
 
-from searchless_rl.evaluation.candidates import FORWARD, REVERSE, Oracle, choose_examples, judge_candidates
-from searchless_rl.evaluation.recovery import BASE, side_by_side
 from searchless_rl.evaluation.tactics import score_suite, summarize
-from searchless_rl.files import atomic_writer, sha256_of, write_atomically, write_json
+from searchless_rl.files import atomic_writer, sha256_of, write_json
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.suites.files import read_suite
+from searchless_rl.suites.split import SUITE_NAMES
+
+DEEP_SUITES = tuple(name for name in SUITE_NAMES if name not in ("selection", "control"))
+"""What chosen networks are scored on: neither what chose them nor what trained the control."""
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
@@ -49,52 +51,3 @@ def run_tactics(
         write_parquet(scores.positions, out / f"{name}_positions.parquet")
         summary[name] = summarize(scores.puzzles)
     write_json(out / "summary.json", {"weights_sha256": sha256_of(weights), "suites": summary})
-
-
-def run_recovery(tactics: Mapping[str, Path], suite: str, out: Path) -> None:
-    """Put the base's and the tuned models' positions of a suite side by side, as the Parquet file `out`.
-
-    Args:
-        tactics: "base" and models -> folder that `run_tactics` wrote.
-        suite: which of its suites.
-        out: the file; columns see `recovery.side_by_side`.
-
-    Raises:
-        ValueError, OSError: a folder lacks the suite, or players were asked different positions.
-    """
-    positions = {
-        player: pd.read_parquet(folder / f"{suite}_positions.parquet") for player, folder in tactics.items()
-    }
-    any_folder = next(iter(tactics.values()))
-    ratings = pd.read_parquet(any_folder / f"{suite}.parquet", columns=["puzzle_id", "rating"])
-    write_parquet(side_by_side(positions, ratings, suite), out)
-
-
-def run_candidates(
-    recovery: Path,
-    suite: Path,
-    weights: Mapping[str, Path],
-    out: Path,
-    *,
-    forward: str,
-    reverse: str,
-    batch_size: int,
-    oracle: Oracle | None = None,
-) -> None:
-    """Judge the candidate moves of both anchors' clearest exclusive recoveries, as the CSV file `out`.
-
-    Args:
-        recovery: file of `run_recovery`.
-        suite: CSV of the same suite.
-        weights: "base", `forward` and `reverse` -> network file.
-        out: the file; columns see `candidates.judge_candidates`.
-        forward: the forward-KL model.
-        reverse: the reverse-KL model.
-        batch_size: positions per forward pass.
-        oracle: a stronger judge, where there is one.
-    """
-    examples = choose_examples(pd.read_parquet(recovery), forward, reverse)
-    files = {BASE: weights[BASE], FORWARD: weights[forward], REVERSE: weights[reverse]}
-    players = {role: Evaluator(load_network(path), batch_size) for role, path in files.items()}
-    frame = judge_candidates(examples, read_suite(suite), players, oracle)
-    write_atomically(out, frame.to_csv(index=False, lineterminator="\n"))

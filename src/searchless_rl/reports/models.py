@@ -9,12 +9,23 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from searchless_rl.cells import TERMS, VARIANTS, Cell, Term
+from searchless_rl.cells import TAUS, TERMS, VARIANTS, Cell, Term
 from searchless_rl.params import Params
 
 BASE = "base"
+ARMS = tuple(f"{term}-{tau}" for term in TERMS for tau in TAUS)
+"""Exploration term and temperature, in the order of the paper's tables."""
 DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """The paper's grid; only these betas take part in selection and in Table 6 (section 3.1)."""
+
+EVALUATED = (
+    *(BASE, "control"),
+    *(f"selected-{arm}" for arm in ARMS),
+    *(f"headline-{term}-adaptive" for term in TERMS if term != "none"),
+)
+"""Networks of the stage `evaluate`; an unregularized one is the same at every beta."""
+COVERED = (BASE, *ARMS)
+"""Networks of the stage `coverage`, the arms at the headline beta."""
 
 TERM_NAMES: dict[Term, str] = {
     "none": "No regularizer",
@@ -68,31 +79,85 @@ def read_models(data: Path, params: Params) -> list[Measured]:
     A requested cell that is also in the grid appears once, with the grid's files.
     """
     grid = {Cell.parse(name) for name in params.grid.cells}
-    models = [Measured(BASE, None, suites=_read(data / "tactics" / BASE / "summary.json", "suites") or {})]
+    deep = evaluated_folders(data)
+    models = [Measured(BASE, None, suites=_suites(data / "tactics" / BASE, deep.get(BASE)))]
     for cell in sorted(grid | {params.cell}, key=_table_order):
         requested = cell == params.cell
         if cell in grid:
             folder, tactics = data / "cells" / cell.id, data / "tactics" / cell.id
         else:
             folder, tactics = data / "requested", data / "requested" / "tactics"
-        models.append(read_cell(folder, tactics, cell, in_grid=cell in grid, requested=requested))
+        models.append(
+            read_cell(folder, tactics, cell, deep.get(cell.id), in_grid=cell in grid, requested=requested)
+        )
     return models
 
 
 def read_cell(
-    folder: Path, tactics: Path, cell: Cell, *, in_grid: bool = False, requested: bool = False
+    folder: Path,
+    tactics: Path,
+    cell: Cell,
+    evaluated: Path | None = None,
+    *,
+    in_grid: bool = False,
+    requested: bool = False,
 ) -> Measured:
-    """One cell from the folders of its training and of its measurements."""
+    """One cell from the folders of its training and of its measurements (the stages tactics and evaluate)."""
     return Measured(
         name=cell.id,
         cell=cell,
         in_grid=in_grid,
         requested=requested,
-        suites=_read(tactics / "summary.json", "suites") or {},
+        suites=_suites(tactics, evaluated),
         precision=_read(folder / "cell.json", "precision") or None,
         final=_read(folder / "cell.json", "final") or {},
         curves=folder / "metrics.jsonl",
     )
+
+
+def _suites(tactics: Path, evaluated: Path | None) -> dict[str, dict[str, Any]]:
+    suites: dict[str, dict[str, Any]] = dict(_read(tactics / "summary.json", "suites") or {})
+    return suites | ({} if evaluated is None else _read(evaluated / "summary.json", "suites") or {})
+
+
+def headline_cells(models: Iterable[Measured], beta: float) -> dict[str, Measured]:
+    """Arm -> its grid cell at the headline beta (the unregularized one has none), of several seeds the first.
+
+    Raises:
+        ValueError: an arm without such a cell (named).
+    """
+    cells: dict[str, Measured] = {}
+    for model in models:
+        cell = model.cell
+        if cell is not None and model.competes and (cell.term == "none" or cell.beta == beta):
+            cells.setdefault(cell.arm, model)
+    missing = [arm for arm in ARMS if arm not in cells]
+    if missing:
+        raise ValueError(
+            f"headline_beta {beta:g}: the grid has no such cell of {', '.join(missing)}; "
+            "add it to grid.cells or choose another headline_beta"
+        )
+    return {arm: cells[arm] for arm in ARMS}
+
+
+def evaluated_folders(data: Path) -> dict[str, Path]:
+    """Where the stage `evaluate` put the models it measured: "base" or cell id -> folder.
+
+    The base, each arm's selected cell, then cells at the headline beta that were not selected.
+    """
+    folders = {BASE: data / "evaluated" / BASE}
+    for group, file in (("selected", "selection.json"), ("headline", "headline.json")):
+        for arm, entry in _read_all(data / group / file).items():
+            folder = data / "evaluated" / f"{group}-{arm}"
+            if folder.exists():
+                folders.setdefault(entry["cell"], folder)
+    return {model: folder for model, folder in folders.items() if folder.exists()}
+
+
+def chosen_cells(data: Path, group: str) -> dict[str, str]:
+    """Arm -> cell id, as the stage `select` chose it; `group` is "selected" or "headline"."""
+    file = {"selected": "selection.json", "headline": "headline.json"}[group]
+    return {arm: entry["cell"] for arm, entry in _read_all(data / group / file).items()}
 
 
 def _table_order(cell: Cell) -> tuple[int, str, float, int, int]:
@@ -104,10 +169,22 @@ def _read(path: Path, key: str) -> Any:
     if not path.exists():
         return None
     try:
-        part = json.loads(path.read_text(encoding="utf-8"))[key]
-    except (ValueError, KeyError, TypeError) as error:
+        return _read_all(path)[key]
+    except KeyError as error:
         raise ValueError(f"{path}: not a file of its stage ({error!r}); delete it and run again") from error
-    return part
+
+
+def _read_all(path: Path) -> dict[str, Any]:
+    """A stage's JSON object; empty where the file is missing."""
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise TypeError(f"a {type(content).__name__}")
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: not a file of its stage ({error!r}); delete it and run again") from error
+    return content
 
 
 def select_cells(models: Iterable[Measured], suite: str = "selection") -> list[Measured]:

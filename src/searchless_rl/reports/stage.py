@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -12,7 +12,7 @@ from searchless_rl.params import Params
 from searchless_rl.reports.curves import learning_curves
 from searchless_rl.reports.deviations import deviations
 from searchless_rl.reports.formats import MISSING, percent, write_table
-from searchless_rl.reports.models import read_models, select_cells
+from searchless_rl.reports.models import Measured, headline_cells, read_models, select_cells
 from searchless_rl.reports.tables import (
     beta_name,
     cells,
@@ -29,28 +29,33 @@ _INTERVALS = (
 )
 
 
-def select_models(params: Params, data: Path, out: Path) -> None:
-    """Choose each arm's beta; copy its weights to ARM.pb.gz and write selection.json into `out`.
+def select_models(params: Params, data: Path) -> None:
+    """Choose each arm's beta and copy weights to where later stages find them, whatever was chosen.
 
-    Later stages so depend on eight fixed files, whatever was selected. Of several seeds the first is copied.
+    Writes selected/ARM.pb.gz and selection.json, headline/ARM.pb.gz and headline.json into `data`. Of several
+    seeds the first is copied.
 
     Raises:
         FileNotFoundError: the weights of a measured cell are missing.
+        ValueError: an arm has no cell at the headline beta.
     """
-    chosen: dict[str, Any] = {}
-    for model in select_cells(read_models(data, params)):
+    models = read_models(data, params)
+    selected: dict[str, Measured] = {}
+    for model in select_cells(models):
         assert model.cell is not None
-        if model.cell.arm in chosen:
-            continue
+        selected.setdefault(model.cell.arm, model)
+    _copy_weights(selected, data, data / "selected", "selection.json")
+    _copy_weights(headline_cells(models, params.headline_beta), data, data / "headline", "headline.json")
+
+
+def _copy_weights(chosen: Mapping[str, Measured], data: Path, out: Path, manifest: str) -> None:
+    entries = {}
+    for arm, model in chosen.items():
         weights = data / "cells" / model.name / "weights.pb.gz"
-        write_atomically(out / f"{model.cell.arm}.pb.gz", weights.read_bytes())
-        chosen[model.cell.arm] = {
-            "cell": model.name,
-            "k": model.figure("selection", "k"),
-            "n": model.figure("selection", "n"),
-            "weights_sha256": sha256_of(weights),
-        }
-    write_json(out / "selection.json", chosen)
+        write_atomically(out / f"{arm}.pb.gz", weights.read_bytes())
+        counts = {key: model.figure("selection", key) for key in ("k", "n")}
+        entries[arm] = {"cell": model.name, **counts, "weights_sha256": sha256_of(weights)}
+    write_json(out / manifest, entries)
 
 
 def build_figures(params: Params, data: Path, out: Path) -> None:

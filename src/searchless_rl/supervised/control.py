@@ -142,14 +142,15 @@ class Measured(NamedTuple):
         loss: −log π_θ(marked|s), nats.
         accuracy: 1 where no legal move is likelier than the marked one, else 0.
         entropy: of π_θ at s, nats.
-        cov5: mass of its five most likely moves.
-        kl_base_policy, kl_policy_base: KL(π_base‖π_θ) and KL(π_θ‖π_base), nats; None without a base.
+        cov5: its mass on the base's five most likely moves.
+        kl_base_policy, kl_policy_base: KL(π_base‖π_θ) and KL(π_θ‖π_base), nats. These three are None without
+            a base.
     """
 
     loss: Tensor
     accuracy: Tensor
     entropy: Tensor
-    cov5: Tensor
+    cov5: Tensor | None
     kl_base_policy: Tensor | None
     kl_policy_base: Tensor | None
 
