@@ -196,6 +196,8 @@ def test_openings_are_written_and_read_back(tmp_path):
         (f"x:1,{FEN_A},\nx:1,{FEN_B},", r"line 3: opening x:1 was on an earlier line"),
         ("x:1,rubbish,", r"line 2: opening x:1: not a FEN"),
         ("x:1,", r"line 2: 2 fields"),
+        (",,e2e4", r"line 2: the id '' is empty or not printable"),
+        ('"x\n1",,e2e4', r"line 3: the id 'x.n1' is empty"),
     ],
 )
 def test_a_damaged_file_of_openings_is_named_with_its_line(tmp_path, rows, message):

@@ -164,6 +164,8 @@ def read_openings(path: Path) -> list[Opening]:
     for line, row in rows:
         if len(row) != len(COLUMNS):
             raise OpeningError(f"{path}, line {line}: {len(row)} fields instead of {len(COLUMNS)}")
+        if not row[0] or not row[0].isprintable():
+            raise OpeningError(f"{path}, line {line}: the id {row[0]!r} is empty or not printable")
         opening = Opening(row[0], _whole_fen(row[1] or chess.STARTING_FEN), tuple(row[2].split()))
         try:
             key = final_position(opening)
