@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from searchless_rl.board import LegalMoves, encode_game, move_index
+from searchless_rl.evaluation.arena_stage import run_shape
 from searchless_rl.evaluation.players import Player
 from searchless_rl.evaluation.shape import COLUMNS, FLOOR, measure_shape, shape_of
 from searchless_rl.lc0 import load_network, save_network
@@ -190,6 +191,17 @@ def test_the_sample_is_seeded_and_without_repetition(weights, frame):
     pd.testing.assert_series_equal(again.iloc[1], some.iloc[0], check_names=False)
     other, _ = draw(9, 5, [x])
     assert other["entropy"][0] != some["entropy"][0]
+
+
+def test_the_stage_writes_what_is_measured(weights, frame, tmp_path):
+    frame.to_parquet(tmp_path / "games.parquet")
+    players = [Player("x", weights[1], "adaptive"), Player("y", weights[0], 1.0)]
+    settings = {"positions": 11, "seed": 1}
+    for out in ("one.csv", "two.csv"):
+        run_shape(tmp_path, players, weights[0], tmp_path / out, batch_size=8, **settings)
+    expected = measure_shape(frame, players, weights[0], _load, **settings)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "one.csv"), expected)
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
 
 
 def test_a_player_that_never_moved_is_named(weights, frame):

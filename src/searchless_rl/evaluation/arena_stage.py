@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import pandas as pd
 import torch
 from tqdm import tqdm
 
@@ -15,8 +16,9 @@ from searchless_rl.evaluation.openings import draw_openings, read_openings, writ
 from searchless_rl.evaluation.players import Player
 from searchless_rl.evaluation.results import results_frame, summarize_games, write_pgn
 from searchless_rl.evaluation.schedule import round_robin
+from searchless_rl.evaluation.shape import measure_shape
 from searchless_rl.evaluation.stage import write_parquet
-from searchless_rl.files import sha256_of, sha256_of_tree, write_json
+from searchless_rl.files import sha256_of, sha256_of_tree, write_atomically, write_json
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.selfplay.lock import exclusive
@@ -111,6 +113,38 @@ def run_arena(
         write_pgn(frame, out / PGN, event=out.name)
         write_json(out / SUMMARY, {"inputs": inputs} | summary)
         journal.remove()
+
+
+def run_shape(
+    arena: Path,
+    players: Sequence[Player],
+    base: Path,
+    out: Path,
+    *,
+    positions: int,
+    seed: int,
+    batch_size: int,
+    show_progress: bool = False,
+) -> None:
+    """Measure the policies that players played in an arena and write them to `out`, a CSV of a row each.
+
+    Args:
+        arena: the folder that `run_arena` wrote.
+        players, base, positions, seed: see `shape.measure_shape`.
+        batch_size: positions per forward pass.
+    """
+    frame = pd.read_parquet(arena / GAMES)
+    with tqdm(total=len(players), desc=out.name, unit="player", disable=not show_progress) as bar:
+        shape = measure_shape(
+            frame,
+            players,
+            base,
+            lambda weights: Evaluator(load_network(weights), batch_size),
+            positions=positions,
+            seed=seed,
+            advance=bar.update,
+        )
+    write_atomically(out, shape.to_csv(index=False, lineterminator="\n"))
 
 
 def _code() -> str:
