@@ -1,0 +1,185 @@
+"""Searchless players: a network and how it picks its move from one forward pass (paper sections 2.3, 3.4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from searchless_rl.board import GameBatch, LegalMoves
+from searchless_rl.evaluation.policy import Choice, argmax_moves, log_probabilities
+from searchless_rl.nets.evaluator import Evaluation, Evaluator
+
+Temperature = float | Literal["adaptive"]
+"""τ of μ ∝ π^(1/τ): 0 is the argmax, 1 the raw policy, "adaptive" the entropy in nats of the network's own
+win/draw/loss probabilities at the position."""
+
+COLDEST = 1e-8
+"""Temperatures below are taken as this one: the argmax, without overflow."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """A network and its way to move.
+
+    Attributes:
+        name: told apart by it in results and games; no blanks, quotes or backslashes.
+        weights: an Lc0 network file.
+        temperature: see `Temperature`.
+    """
+
+    name: str
+    weights: Path
+    temperature: Temperature = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.name or any(letter.isspace() or letter in "\"'\\" for letter in self.name):
+            raise ValueError(
+                f"player name {self.name!r}: must not be empty or hold blanks, quotes or backslashes"
+            )
+        check_temperature(self.temperature)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Moves are drawn; otherwise they are the argmax."""
+        return self.temperature != 0
+
+
+def check_temperature(temperature: Temperature) -> None:
+    """Refuse what is no temperature (ValueError)."""
+    if temperature == "adaptive":
+        return
+    if isinstance(temperature, str) or not (math.isfinite(temperature) and temperature >= 0):
+        raise ValueError(
+            f'temperature {temperature!r}; allowed: "adaptive" or a number >= 0 (0 is the argmax)'
+        )
+
+
+def wdl_entropy(wdl: np.ndarray) -> np.ndarray:
+    """Entropy in nats, float64 [N] in 0 to ln 3, of win/draw/loss probabilities [N, 3]."""
+    wide = wdl.astype(np.float64)
+    return -(wide * np.log(np.where(wide > 0, wide, 1.0))).sum(1)
+
+
+def temper(log_policy: np.ndarray, legal: LegalMoves, tau: np.ndarray) -> np.ndarray:
+    """log μ with μ ∝ π^(1/τ), float64 [M].
+
+    Args:
+        log_policy: float64 [M] log-probabilities of the legal moves of N positions.
+        legal: these moves.
+        tau: float64 [N] temperatures >= 0; towards 0 the argmax (ties share), without overflow; at 1 the
+            policy itself, to the bit.
+    """
+    first = legal.start[:-1]
+    top = np.maximum.reduceat(log_policy, first)
+    scores = (log_policy - top[legal.row]) / np.maximum(tau, COLDEST)[legal.row]
+    scores -= np.log(np.add.reduceat(np.exp(scores), first))[legal.row]
+    return np.where((tau == 1)[legal.row], log_policy, scores)
+
+
+def sample_moves(log_mu: np.ndarray, legal: LegalMoves, uniform: np.ndarray) -> np.ndarray:
+    """One move per position by inverting its cumulative distribution.
+
+    Args:
+        log_mu: float64 [M] log-probabilities of the legal moves of N positions.
+        legal: these moves.
+        uniform: float64 [N] in [0, 1).
+
+    Returns:
+        int64 [N] policy indices.
+    """
+    counts = np.diff(legal.start)
+    # Padded rows: a running sum over all positions would round differently beside other positions.
+    mass = np.zeros((len(counts), int(counts.max(initial=1))))
+    mass[legal.row, np.arange(len(legal.row)) - legal.start[legal.row]] = np.exp(log_mu)
+    cumulative = mass.cumsum(1)
+    total = cumulative[:, -1:]
+    # Never past the last move that has mass, even where the product rounds up to the whole sum.
+    column = ((cumulative <= uniform[:, None] * total) & (cumulative < total)).sum(1)
+    return legal.index[legal.start[:-1] + column]
+
+
+def played_policy(
+    evaluation: Evaluation, legal: LegalMoves, temperatures: Sequence[Temperature]
+) -> np.ndarray:
+    """log-probabilities, float64 [M], with which each position's player moves.
+
+    Args:
+        evaluation: of N positions by the networks to move.
+        legal: their legal moves, at least one each.
+        temperatures: N, the players'; at 0 all mass is on the argmax (tied moves within rounding share).
+    """
+    tau = np.array([math.nan if each == "adaptive" else each for each in temperatures], np.float64)
+    tau = np.where(np.isnan(tau), wdl_entropy(evaluation.wdl), tau)
+    return temper(log_probabilities(evaluation.policy, legal), legal, tau)
+
+
+def pick_moves(
+    evaluation: Evaluation, legal: LegalMoves, temperatures: Sequence[Temperature], uniform: np.ndarray
+) -> Choice:
+    """The move each position's player makes.
+
+    Args:
+        evaluation, legal, temperatures: as `played_policy`.
+        uniform: float64 [N] in [0, 1), read where the temperature is not 0.
+
+    Returns:
+        Moves; only an argmax is ever tied.
+    """
+    best = argmax_moves(evaluation.policy, legal)
+    is_sampled = np.array([temperature != 0 for temperature in temperatures], bool)
+    if not is_sampled.any():
+        return best
+    drawn = sample_moves(played_policy(evaluation, legal, temperatures), legal, uniform)
+    return Choice(np.where(is_sampled, drawn, best.move), best.tied & ~is_sampled)
+
+
+class Thought(NamedTuple):
+    """One move of one player.
+
+    Attributes:
+        move: UCI, castling as e1g1.
+        wdl: float32 [3] win/draw/loss probabilities for the side to move, before the move.
+    """
+
+    move: str
+    wdl: np.ndarray
+
+
+def think(
+    evaluator: Evaluator,
+    game: GameBatch,
+    temperature: Temperature,
+    uniform: float,
+    *,
+    among: Sequence[str] = (),
+) -> Thought | None:
+    """What a player moves in a single game; None where there is no legal move.
+
+    Args:
+        evaluator: the player's network.
+        game: one game.
+        temperature: the player's.
+        uniform: in [0, 1), read where the temperature is not 0.
+        among: UCI moves; where given, the legal ones of these are the choice (all legal moves if none is).
+
+    Raises:
+        RuntimeError: the network's outputs are not finite.
+    """
+    legal = game.legal()
+    asked = [index for index in legal.index.tolist() if game.uci(0, index) in among]
+    if asked:
+        legal = LegalMoves(
+            np.array(asked, np.int64), np.zeros(len(asked), np.int64), np.array([0, len(asked)])
+        )
+    if not len(legal.index):
+        return None
+    evaluation = evaluator(game.planes())
+    if not (np.isfinite(evaluation.policy).all() and np.isfinite(evaluation.wdl).all()):
+        raise RuntimeError(f"the network's outputs are not finite in {game.board_fen(0)}")
+    choice = pick_moves(evaluation, legal, [temperature], np.array([uniform]))
+    return Thought(game.uci(0, int(choice.move[0])), evaluation.wdl[0])
