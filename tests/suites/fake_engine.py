@@ -40,7 +40,9 @@ def info(index, move, score):
 
 def answer(board, multipv):
     mates = SCRIPT.get("mates", {}).get(board.fen(), {})
-    moves = sorted((move.uci() for move in board.legal_moves), key=lambda uci: (mates.get(uci, 999), uci))
+    # Mates of the side to move first, the shortest before all; then what is no mate, then being mated.
+    value = {uci: (1000 if mate > 0 else -1000) - mate for uci, mate in mates.items()}
+    moves = sorted((move.uci() for move in board.legal_moves), key=lambda uci: (-value.get(uci, 0), uci))
     lines = [
         info(index, uci, f"mate {mates[uci]}" if uci in mates else f"cp {-index}")
         for index, uci in enumerate(moves[:multipv], start=1)

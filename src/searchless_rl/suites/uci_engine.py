@@ -80,6 +80,7 @@ class EngineSettings:
         hash_mb: hash table, MiB.
         time_limit_s: seconds without an answer after which the program counts as hung. It limits no search
             that goes well, so it should be many times what one takes.
+        start_limit_s: the same for the start, when a program may load a network.
     """
 
     program: Path
@@ -87,9 +88,10 @@ class EngineSettings:
     multipv: int = 4
     hash_mb: int = 64
     time_limit_s: float = 120.0
+    start_limit_s: float = 120.0
 
     def __post_init__(self) -> None:
-        for name in ("nodes", "multipv", "hash_mb", "time_limit_s"):
+        for name in ("nodes", "multipv", "hash_mb", "time_limit_s", "start_limit_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"engine setting {name} = {getattr(self, name)} must be positive")
 
@@ -107,6 +109,7 @@ class UciEngine:
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
         self._buffer = b""
+        self._limit_s = settings.start_limit_s
         program = shutil.which(settings.program)
         if program is None:
             raise EngineError(f"{settings.program}: no such engine program. Install it or name its path.")
@@ -125,6 +128,7 @@ class UciEngine:
                 if name in options:
                     self._send(f"setoption name {name} value {value}")
             self._wait_until_ready()
+            self._limit_s = settings.time_limit_s
         except BaseException:
             self.close()
             raise
@@ -211,14 +215,14 @@ class UciEngine:
     def _lines(self) -> Iterator[str]:
         """Lines of output without their ends; ends only by raising, at the latest at the time limit."""
         assert self._process.stdout is not None
-        deadline = time.monotonic() + self._settings.time_limit_s
+        deadline = time.monotonic() + self._limit_s
         while True:
             while (end := self._buffer.find(b"\n")) >= 0:
                 text, self._buffer = self._buffer[:end], self._buffer[end + 1 :]
                 yield text.decode("utf-8", "replace").strip()
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._process.stdout], [], [], left)[0]:
-                raise self._failure(f"gave no answer within {self._settings.time_limit_s:g} s")
+                raise self._failure(f"gave no answer within {self._limit_s:g} s")
             chunk = os.read(self._process.stdout.fileno(), 1 << 16)
             if not chunk:
                 raise self._failure("ended by itself")
