@@ -26,9 +26,11 @@ logger = logging.getLogger(__name__)
 #: Opens a request with a time-out in seconds; may raise what `urllib.request.urlopen` raises.
 Opener = Callable[[urllib.request.Request, float], http.client.HTTPResponse]
 
+#: HTTP statuses after which the same request may succeed later.
+TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
+
 _CHUNK = 1 << 18
 _PROGRESS_FROM = 8 << 20
-_TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
@@ -121,11 +123,11 @@ def _transfer(url: str, entry: RemoteFile, part: Path, have: int, opener: Opener
             if error.code == 416 and have:
                 part.unlink()
                 raise _TryAgain("the server cannot resume (HTTP 416)") from error
-            if error.code in _TRANSIENT_STATUS:
+            if error.code in TRANSIENT_STATUS:
                 raise _TryAgain(f"HTTP {error.code} {error.reason}") from error
             raise SourceError(f"HTTP {error.code} {error.reason}") from error
     except (OSError, http.client.HTTPException) as error:
-        raise _TryAgain(_network_reason(error, timeout_s)) from error
+        raise _TryAgain(network_reason(error, timeout_s)) from error
     with response:
         start = _start(response, entry, part, have)
         _receive(response, entry, part, start, timeout_s)
@@ -164,7 +166,7 @@ def _receive(
             try:
                 chunk = response.read1(_CHUNK)
             except (OSError, http.client.HTTPException) as error:
-                raise _TryAgain(_network_reason(error, timeout_s)) from error
+                raise _TryAgain(network_reason(error, timeout_s)) from error
             if not chunk:
                 break
             if have + len(chunk) > entry.size:
@@ -182,7 +184,8 @@ def _receive(
     raise _TryAgain(f"the transfer ended after {have:,} of {entry.size:,} bytes")
 
 
-def _network_reason(error: Exception, timeout_s: float) -> str:
+def network_reason(error: Exception, timeout_s: float) -> str:
+    """What went wrong below HTTP, in words."""
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
         return f"no answer within {timeout_s:g} s"

@@ -5,6 +5,10 @@ whose first move is the opponent's; the moves at odd indexes are the ones to fin
 without a header row (December 2020 on), eleven without one (September 2022), ten without one (to May 2023),
 ten with one, and eleven with one (`DailyDate`, from August 2026). No field contains a comma, nothing is
 quoted.
+
+The moves of the game before the puzzle are no part of that export. A file may add them in a column
+`GameMoves`, or in `PGN` as the puzzles of Ruoss et al. (2024) do
+(`PuzzleId,Rating,PGN,Solution,FEN,Moves`).
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
@@ -22,9 +26,11 @@ import numpy as np
 import zstandard
 
 from searchless_rl.suites.compressed import open_bytes
+from searchless_rl.suites.game_moves import HistoryOutcome, read_history
 
 REQUIRED_COLUMNS = ("PuzzleId", "FEN", "Moves", "Rating")
 OPTIONAL_COLUMNS = ("Themes", "GameUrl")
+HISTORY_COLUMNS = ("GameMoves", "PGN")  # the first that is not blank counts
 #: The columns every export without a header row begins with.
 POSITIONAL_COLUMNS = (
     *("PuzzleId", "FEN", "Moves", "Rating", "RatingDeviation"),
@@ -58,6 +64,7 @@ class RejectReason(StrEnum):
     ODD_MOVE_COUNT = "odd_move_count"
     ILLEGAL_MOVE = "illegal_move"
     BAD_WINNING = "bad_winning"  # suite files only
+    BAD_HISTORY = "bad_history"  # suite files only
 
 
 class PuzzleFileError(ValueError):
@@ -77,7 +84,8 @@ class RowError(ValueError):
 class Puzzle:
     """One puzzle: `fen` is the position before `moves[0]`, the opponent's; the solver's are the odd indexes.
 
-    Moves are UCI, castling e1g1; `rating` is the puzzle's Glicko-2 rating on Lichess.
+    Moves are UCI, castling e1g1; `rating` is the puzzle's Glicko-2 rating on Lichess. `history` holds the
+    moves of the game from the standard start position to `fen`; it is empty where they are not known.
     """
 
     id: str
@@ -86,11 +94,22 @@ class Puzzle:
     rating: int
     themes: tuple[str, ...]
     game_url: str
+    history: tuple[str, ...] = ()
 
     @property
     def solver_move_count(self) -> int:
         """How many moves the solver has to find, at least 1."""
         return len(self.moves) // 2
+
+    def game(self, plies: int) -> tuple[str | None, tuple[str, ...]]:
+        """The game after the first `plies` of `moves`, as far back as it is known.
+
+        Returns:
+            FEN of its first position (None for the standard start) and the moves from there, UCI, as
+            `board.encode_game` takes them.
+        """
+        line = self.moves[:plies]
+        return (None, self.history + line) if self.history else (self.fen, line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +120,17 @@ class RejectedRow:
 
 @dataclass
 class ReadReport:
-    """What a reader met: `rows` counts data rows (no header, no blank lines), accepted and rejected."""
+    """What a reader met: `rows` counts data rows (no header, no blank lines), accepted and rejected.
+
+    `histories` counts the accepted rows by what became of their game moves, and is empty where no moves were
+    given at all; `lost_histories` names the first puzzles of each outcome in which they were of no use.
+    """
 
     rows: int = 0
     rejected: dict[RejectReason, int] = field(default_factory=dict)
     examples: dict[RejectReason, list[RejectedRow]] = field(default_factory=dict)
+    histories: dict[HistoryOutcome, int] = field(default_factory=dict)
+    lost_histories: dict[HistoryOutcome, list[str]] = field(default_factory=dict)
 
     @property
     def rejected_total(self) -> int:
@@ -120,6 +145,13 @@ class ReadReport:
         examples = self.examples.setdefault(error.reason, [])
         if len(examples) < EXAMPLES_PER_REASON:
             examples.append(RejectedRow(line, error.detail))
+
+    def count_history(self, puzzle_id: str, outcome: HistoryOutcome) -> None:
+        self.histories[outcome] = self.histories.get(outcome, 0) + 1
+        if outcome in (HistoryOutcome.MISSED, HistoryOutcome.ILLEGAL):
+            ids = self.lost_histories.setdefault(outcome, [])
+            if len(ids) < EXAMPLES_PER_REASON:
+                ids.append(puzzle_id)
 
     def describe(self) -> str:
         """The reasons with their counts and first examples, one a line, most frequent first."""
@@ -232,14 +264,24 @@ class _SeenIds:
         return True
 
 
-def iter_puzzles(path: Path, report: ReadReport, *, max_reject_share: float = 0.05) -> Iterator[Puzzle]:
+def iter_puzzles(
+    path: Path,
+    report: ReadReport,
+    *,
+    max_reject_share: float = 0.05,
+    game_moves: Mapping[str, str] | None = None,
+) -> Iterator[Puzzle]:
     """Stream the valid puzzles of a CSV file, plain, gzip or Zstandard, in file order and constant memory.
+
+    Game moves that lead to a puzzle's FEN become its history. Others are not used, only counted: they are no
+    fault of the puzzle.
 
     Args:
         path: the file. Columns are found by name when the first line holds `PuzzleId`, else by position.
         report: filled in while reading: rows, rejects by reason, the first examples of each with line numbers
             (counted from 1, the header included).
         max_reject_share: largest share of rejected rows, 0..1, judged at the end of the file.
+        game_moves: moves of the game by puzzle id, SAN or UCI, in place of the `HISTORY_COLUMNS`.
 
     Raises:
         PuzzleFileError: the file is missing, unreadable, truncated, of an unknown layout or without rows, or
@@ -254,6 +296,11 @@ def iter_puzzles(path: Path, report: ReadReport, *, max_reject_share: float = 0.
         except RowError as error:
             report.reject(line, error)
             continue
+        text = _history_text(row) if game_moves is None else game_moves.get(puzzle.id, "")
+        if text is not None:
+            outcome, history = read_history(text, puzzle.fen)
+            report.count_history(puzzle.id, outcome)
+            puzzle = replace(puzzle, history=history)
         yield puzzle
     if report.rows == 0:
         raise PuzzleFileError(f"{path}: no puzzle rows. Fetch or copy the file again.")
@@ -264,10 +311,19 @@ def iter_puzzles(path: Path, report: ReadReport, *, max_reject_share: float = 0.
         )
 
 
-def read_puzzles(path: Path, *, max_reject_share: float = 0.05) -> tuple[list[Puzzle], ReadReport]:
+def _history_text(row: Mapping[str, str]) -> str | None:
+    """The game moves in a row, blank if it has none; None if the file has no column for them."""
+    given = [row[name] for name in HISTORY_COLUMNS if name in row]
+    return next((text for text in given if text.strip()), "") if given else None
+
+
+def read_puzzles(
+    path: Path, *, max_reject_share: float = 0.05, game_moves: Mapping[str, str] | None = None
+) -> tuple[list[Puzzle], ReadReport]:
     """All valid puzzles of a file that fits in memory, with the report; see `iter_puzzles`."""
     report = ReadReport()
-    return list(iter_puzzles(path, report, max_reject_share=max_reject_share)), report
+    puzzles = iter_puzzles(path, report, max_reject_share=max_reject_share, game_moves=game_moves)
+    return list(puzzles), report
 
 
 def iter_rows(path: Path, report: ReadReport) -> Iterator[tuple[int, dict[str, str]]]:
