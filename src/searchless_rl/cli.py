@@ -170,7 +170,7 @@ def cell(arguments: argparse.Namespace) -> None:
 
 def openings(arguments: argparse.Namespace) -> None:
     """Draw the arena's openings from a book, or let the base make them."""
-    from searchless_rl.evaluation.arena.stage import prepare_openings
+    from searchless_rl.evaluation.arena.study import prepare_openings
 
     params = load_params()
     _set_threads(params)
@@ -258,7 +258,7 @@ def recovery(arguments: argparse.Namespace) -> None:
 
 def arena(arguments: argparse.Namespace) -> None:
     """Play one of the study's arenas: argmax, swept or sampled."""
-    from searchless_rl.evaluation.arena.stage import run_study_arena
+    from searchless_rl.evaluation.arena.study import run_study_arena
 
     params = load_params()
     _set_threads(params)

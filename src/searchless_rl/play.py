@@ -10,9 +10,9 @@ import chess
 import numpy as np
 
 from searchless_rl.board import Ending, GameBatch
-from searchless_rl.evaluation.arena import PLY_CAP, REASONS
-from searchless_rl.evaluation.players import Temperature, think
-from searchless_rl.evaluation.randomness import Stream, game_uniforms
+from searchless_rl.evaluation.arena.hall import PLY_CAP, REASONS
+from searchless_rl.evaluation.arena.players import Temperature, think
+from searchless_rl.evaluation.arena.randomness import Stream, game_uniforms
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 

@@ -17,7 +17,7 @@ from searchless_rl import __version__
 from searchless_rl.board import GameBatch
 
 if TYPE_CHECKING:
-    from searchless_rl.evaluation.players import Temperature, Thought
+    from searchless_rl.evaluation.arena.players import Temperature, Thought
     from searchless_rl.nets.evaluator import Evaluator
 
 OPTIONS = (
@@ -172,8 +172,8 @@ class _Engine:
             self._write(answer)
 
     def _think(self, words: list[str]) -> Thought | None:
-        from searchless_rl.evaluation.players import think
-        from searchless_rl.evaluation.randomness import Stream, game_uniforms
+        from searchless_rl.evaluation.arena.players import think
+        from searchless_rl.evaluation.arena.randomness import Stream, game_uniforms
 
         plies = len(self._game.moves[0])
         uniform = 0.0
@@ -202,7 +202,7 @@ def centipawns(q: float) -> int:
 
 
 def _read_temperature(text: str) -> Temperature:
-    from searchless_rl.evaluation.players import check_temperature
+    from searchless_rl.evaluation.arena.players import check_temperature
 
     temperature: Temperature = "adaptive" if text == "adaptive" else float(text)
     check_temperature(temperature)

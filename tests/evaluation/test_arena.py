@@ -18,15 +18,15 @@ import pytest
 import torch
 
 from searchless_rl.board import GameBatch, encode_game, move_index
-from searchless_rl.evaluation import arena_stage
-from searchless_rl.evaluation.arena import PLY_CAP, play_games
-from searchless_rl.evaluation.arena_stage import run_arena
-from searchless_rl.evaluation.openings import Opening, OpeningError, write_openings
-from searchless_rl.evaluation.pgn import game_text, notation
-from searchless_rl.evaluation.players import Player
+from searchless_rl.evaluation.arena import stage as arena_stage
+from searchless_rl.evaluation.arena.hall import PLY_CAP, play_games
+from searchless_rl.evaluation.arena.openings import Opening, OpeningError, write_openings
+from searchless_rl.evaluation.arena.pgn import game_text, notation
+from searchless_rl.evaluation.arena.players import Player
+from searchless_rl.evaluation.arena.results import results_frame, summarize_games
+from searchless_rl.evaluation.arena.schedule import round_robin
+from searchless_rl.evaluation.arena.stage import run_arena
 from searchless_rl.evaluation.policy import TIE
-from searchless_rl.evaluation.results import results_frame, summarize_games
-from searchless_rl.evaluation.schedule import round_robin
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
 
@@ -318,8 +318,8 @@ def test_a_stopped_run_continues_and_ends_the_same(players, openings, tmp_path, 
 def test_a_killed_process_loses_no_finished_game(weights, openings, tmp_path):
     program = (
         "import sys; from pathlib import Path; import torch; torch.set_num_threads(1)\n"
-        "from searchless_rl.evaluation.arena_stage import run_arena\n"
-        "from searchless_rl.evaluation.players import Player\n"
+        "from searchless_rl.evaluation.arena.stage import run_arena\n"
+        "from searchless_rl.evaluation.arena.players import Player\n"
         "a, b, openings, out = map(Path, sys.argv[1:])\n"
         "run_arena([Player('a', a), Player('b', b, 1.0)], openings, out, scratch=out.parent / 'scratch',\n"
         "          games=8, seed=1, batch_size=8, in_flight=2, max_plies=100)\n"

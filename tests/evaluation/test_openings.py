@@ -10,8 +10,8 @@ import torch
 
 from searchless_rl.board import encode_game, move_index
 from searchless_rl.evaluation import book
-from searchless_rl.evaluation.book import make_book
-from searchless_rl.evaluation.openings import (
+from searchless_rl.evaluation.arena.book import make_book
+from searchless_rl.evaluation.arena.openings import (
     Opening,
     OpeningError,
     draw_openings,

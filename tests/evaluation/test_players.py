@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from searchless_rl.board import GameBatch
-from searchless_rl.evaluation.players import (
+from searchless_rl.evaluation.arena.players import (
     Player,
     pick_moves,
     played_policy,
@@ -16,8 +16,8 @@ from searchless_rl.evaluation.players import (
     think,
     wdl_entropy,
 )
+from searchless_rl.evaluation.arena.randomness import Stream, game_uniforms
 from searchless_rl.evaluation.policy import argmax_moves, log_probabilities
-from searchless_rl.evaluation.randomness import Stream, game_uniforms
 from searchless_rl.nets.evaluator import Evaluation
 from searchless_rl.selfplay import distributions
 

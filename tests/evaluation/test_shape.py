@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from searchless_rl.board import LegalMoves, encode_game, move_index
-from searchless_rl.evaluation.arena_stage import run_shape
-from searchless_rl.evaluation.players import Player
-from searchless_rl.evaluation.shape import COLUMNS, FLOOR, measure_shape, shape_of
+from searchless_rl.evaluation.arena.players import Player
+from searchless_rl.evaluation.arena.shape import COLUMNS, FLOOR, measure_shape, shape_of
+from searchless_rl.evaluation.arena.stage import run_shape
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluator
 

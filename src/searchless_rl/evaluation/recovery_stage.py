@@ -1,18 +1,21 @@
-"""The stage `recovery`."""
+"""The stage `recovery`: the base and both prior-anchored models, adaptive temperature, as in the paper."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from searchless_rl.evaluation.candidates import FORWARD, REVERSE, Oracle, choose_examples, judge_candidates
+from searchless_rl.evaluation.oracle import stockfish_oracle
 from searchless_rl.evaluation.recovery import BASE, side_by_side
 from searchless_rl.evaluation.stage import write_parquet
 from searchless_rl.files import write_atomically
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.params import Params
 from searchless_rl.suites.files import read_suite
 
 
@@ -63,3 +66,41 @@ def run_candidates(
     players = {role: Evaluator(load_network(path), batch_size) for role, path in files.items()}
     frame = judge_candidates(examples, read_suite(suite), players, oracle)
     write_atomically(out, frame.to_csv(index=False, lineterminator="\n"))
+
+
+SUITE = "main"
+ANCHORS = {FORWARD: "forward_kl-adaptive", REVERSE: "reverse_kl-adaptive"}
+POSITIONS, CANDIDATES = "positions.parquet", "candidates.csv"
+
+
+def run_recovery_stage(params: Params, data: Path, out: Path) -> None:
+    """Write positions.parquet (side by side) and candidates.csv (Figure 9) into `out`.
+
+    Raises:
+        ValueError, OSError: a stage before is missing, or the engine of `stockfish.path` cannot be used.
+    """
+    selection = data / "selected" / "selection.json"
+    try:
+        chosen = json.loads(selection.read_text(encoding="utf-8"))
+        cells = {role: chosen[arm]["cell"] for role, arm in ANCHORS.items()}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{selection}: not readable ({error!r}); run the stage select") from error
+    folders = {BASE: data / "evaluated" / BASE}
+    weights = {BASE: data / "base" / "base.pb.gz"}
+    for role, arm in ANCHORS.items():
+        folders[cells[role]] = data / "evaluated" / f"selected-{arm}"
+        weights[cells[role]] = data / "selected" / f"{arm}.pb.gz"
+    run_recovery(folders, SUITE, out / POSITIONS)
+    stockfish = params.stockfish
+    run_candidates(
+        out / POSITIONS,
+        data / "suites" / f"{SUITE}.csv",
+        weights,
+        out / CANDIDATES,
+        forward=cells[FORWARD],
+        reverse=cells[REVERSE],
+        batch_size=params.evaluation.batch_size,
+        oracle=None
+        if stockfish.path is None
+        else stockfish_oracle(Path(stockfish.path), stockfish.nodes, out / "oracle.jsonl"),
+    )

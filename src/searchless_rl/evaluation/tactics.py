@@ -171,8 +171,10 @@ class _Asked(NamedTuple):
 
 
 def first_positions(items: Sequence[SuiteItem]) -> GameBatch:
-    """A game per puzzle, before the opponent's first move."""
-    return GameBatch([item.puzzle.fen for item in items])
+    """A game per puzzle, before the opponent's first move, with the history where it is known."""
+    games = GameBatch([None if item.puzzle.history else item.puzzle.fen for item in items])
+    play_lines(games, [item.puzzle.history for item in items])
+    return games
 
 
 def play_lines(games: GameBatch, lines: Sequence[Sequence[str]]) -> None:

@@ -10,7 +10,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from searchless_rl.reports.models import BASE, DECADES, Measured
+from searchless_rl.cells import DECADES
+from searchless_rl.reports.models import BASE, Measured
 from searchless_rl.reports.style import BASE_COLOUR, COLUMN_WIDTH, TERM_COLOURS, use_style, write_figure
 
 ARM, UNREGULARIZED, SUITE = "forward_kl-adaptive", "none-adaptive", "main"

@@ -15,8 +15,6 @@ from searchless_rl.params import Params
 BASE = "base"
 ARMS = tuple(f"{term}-{tau}" for term in TERMS for tau in TAUS)
 """Exploration term and temperature, in the order of the paper's tables."""
-DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""The paper's grid; only these betas take part in selection and in Table 6 (section 3.1)."""
 
 EVALUATED = (
     *(BASE, "control"),
@@ -67,10 +65,7 @@ class Measured:
     @property
     def competes(self) -> bool:
         """A grid cell that takes part in selection: the full method at a decade beta, or unregularized."""
-        cell = self.cell
-        if cell is None or not self.in_grid or cell.variant != "full":
-            return False
-        return cell.term == "none" or cell.beta in DECADES
+        return self.cell is not None and self.in_grid and self.cell.is_swept
 
 
 def read_models(data: Path, params: Params) -> list[Measured]:

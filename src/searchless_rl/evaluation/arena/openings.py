@@ -17,7 +17,7 @@ import numpy as np
 import zstandard
 
 from searchless_rl.board import GameBatch, PositionError
-from searchless_rl.evaluation.randomness import Stream, generator
+from searchless_rl.evaluation.arena.randomness import Stream, generator
 from searchless_rl.files import write_atomically
 from searchless_rl.suites.compressed import open_bytes
 

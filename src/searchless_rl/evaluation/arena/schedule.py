@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from searchless_rl.evaluation.openings import Opening
-from searchless_rl.evaluation.players import Player
+from searchless_rl.evaluation.arena.openings import Opening
+from searchless_rl.evaluation.arena.players import Player
 
 
 @dataclass(frozen=True)

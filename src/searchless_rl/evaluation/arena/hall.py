@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from searchless_rl.board import Ending, GameBatch
-from searchless_rl.evaluation.players import Player, pick_moves
-from searchless_rl.evaluation.randomness import Stream, game_uniforms
-from searchless_rl.evaluation.schedule import Game
+from searchless_rl.evaluation.arena.players import Player, pick_moves
+from searchless_rl.evaluation.arena.randomness import Stream, game_uniforms
+from searchless_rl.evaluation.arena.schedule import Game
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
 
 REASONS = {

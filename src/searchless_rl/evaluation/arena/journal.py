@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from searchless_rl.evaluation.arena import Outcome
+from searchless_rl.evaluation.arena.hall import Outcome
 from searchless_rl.files import flatten, write_atomically, write_json
 
 GAMES, MANIFEST = "games.jsonl", "inputs.json"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import cozy_chess as cozy
 
 from searchless_rl.board.positions import read_root
-from searchless_rl.evaluation.openings import first_ply
+from searchless_rl.evaluation.arena.openings import first_ply
 
 _WIDTH = 79
 

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from searchless_rl.board import GameBatch, LegalMoves
-from searchless_rl.evaluation.players import Player, played_policy
+from searchless_rl.evaluation.arena.players import Player, played_policy
+from searchless_rl.evaluation.arena.randomness import Stream, generator
 from searchless_rl.evaluation.policy import log_probabilities
-from searchless_rl.evaluation.randomness import Stream, generator
 from searchless_rl.nets.evaluator import Evaluator
 
 FLOOR = 1e-8

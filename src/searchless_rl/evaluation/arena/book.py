@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from searchless_rl.board import GameBatch
-from searchless_rl.evaluation.openings import Opening, OpeningError, final_position, write_openings
-from searchless_rl.evaluation.players import pick_moves
-from searchless_rl.evaluation.randomness import Stream, game_uniforms
+from searchless_rl.evaluation.arena.openings import Opening, OpeningError, final_position, write_openings
+from searchless_rl.evaluation.arena.players import pick_moves
+from searchless_rl.evaluation.arena.randomness import Stream, game_uniforms
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 

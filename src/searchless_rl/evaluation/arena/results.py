@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from searchless_rl.evaluation.arena import Outcome
-from searchless_rl.evaluation.pgn import game_text
-from searchless_rl.evaluation.players import Player
-from searchless_rl.evaluation.schedule import Game
+from searchless_rl.evaluation.arena.hall import Outcome
+from searchless_rl.evaluation.arena.pgn import game_text
+from searchless_rl.evaluation.arena.players import Player
+from searchless_rl.evaluation.arena.schedule import Game
 from searchless_rl.files import atomic_writer
 
 COLUMNS = {

@@ -10,13 +10,13 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from searchless_rl.evaluation.arena import play_games
-from searchless_rl.evaluation.journal import Journal
-from searchless_rl.evaluation.openings import draw_openings, read_openings, write_openings
-from searchless_rl.evaluation.players import Player
-from searchless_rl.evaluation.results import results_frame, summarize_games, write_pgn
-from searchless_rl.evaluation.schedule import round_robin
-from searchless_rl.evaluation.shape import measure_shape
+from searchless_rl.evaluation.arena.hall import play_games
+from searchless_rl.evaluation.arena.journal import Journal
+from searchless_rl.evaluation.arena.openings import draw_openings, read_openings, write_openings
+from searchless_rl.evaluation.arena.players import Player
+from searchless_rl.evaluation.arena.results import results_frame, summarize_games, write_pgn
+from searchless_rl.evaluation.arena.schedule import round_robin
+from searchless_rl.evaluation.arena.shape import measure_shape
 from searchless_rl.evaluation.stage import write_parquet
 from searchless_rl.files import sha256_of, sha256_of_tree, write_atomically, write_json
 from searchless_rl.lc0 import load_network
@@ -24,7 +24,7 @@ from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.selfplay.lock import exclusive
 
 GAMES, PGN, SUMMARY = "games.parquet", "games.pgn", "summary.json"
-_PACKAGE = Path(__file__).resolve().parent.parent
+_PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def sample_openings(book: Path, out: Path, *, count: int, seed: int) -> None:
@@ -149,4 +149,4 @@ def run_shape(
 
 def _code() -> str:
     """Fingerprint of what decides a game."""
-    return sha256_of_tree(*(_PACKAGE / name for name in ("board", "nets", "lc0", "evaluation")))
+    return sha256_of_tree(*(_PACKAGE / name for name in ("board", "nets", "lc0", "evaluation/arena")))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from searchless_rl.cells import Cell, format_beta
-from searchless_rl.evaluation.players import Player, Temperature
+from searchless_rl.evaluation.arena.players import Player, Temperature
 
 BASE, CONTROL = "base", "control"
 OWN_TEMPERATURE: Mapping[str, Temperature] = {"adaptive": "adaptive", "fixed": 1.0}

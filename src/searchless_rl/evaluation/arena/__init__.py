@@ -1,0 +1,1 @@
+"""Games between searchless players: openings, schedules, play in lockstep, results (paper appendix F)."""
