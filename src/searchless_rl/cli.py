@@ -154,16 +154,20 @@ def tactics(arguments: argparse.Namespace) -> None:
 
 def cell(arguments: argparse.Namespace) -> None:
     """Train and score the one cell of the top-level keys term, tau, beta, seed and variant."""
-    from searchless_rl.evaluation.requested import run_requested
+    from searchless_rl.evaluation.requested import measure_requested, train_requested
 
     params = load_params()
     _set_threads(params)
-    run_requested(
+    out, scratch = DATA / "requested", _scratch() / "requested" / params.cell.id
+    train_requested(params, base=_base_path(), out=out, scratch=scratch, show_progress=_interactive())
+    measure_requested(
         params,
         base=_base_path(),
         suites=DATA / "suites",
-        out=DATA / "requested",
-        scratch=_scratch() / "requested" / params.cell.id,
+        openings=OPENINGS,
+        tabiyas=TABIYAS,
+        out=out,
+        scratch=scratch,
         show_progress=_interactive(),
     )
 

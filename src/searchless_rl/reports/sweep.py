@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from searchless_rl.cells import Cell
-from searchless_rl.evaluation.requested import run_requested
+from searchless_rl.evaluation.requested import train_requested
+from searchless_rl.evaluation.stage import run_tactics
 from searchless_rl.files import write_atomically
 from searchless_rl.params import Params
 from searchless_rl.reports.models import read_cell
@@ -35,12 +36,14 @@ def run_sweep(
     for cell in wanted:
         asked = params.model_copy(update=asdict(cell))
         out = scratch / cell.id / "out"
-        run_requested(
-            asked,
-            base=base,
-            suites=suites,
-            out=out,
-            scratch=scratch / cell.id / "run",
+        run = scratch / cell.id / "run"
+        train_requested(asked, base=base, out=out, scratch=run, show_progress=show_progress)
+        run_tactics(
+            out / "weights.pb.gz",
+            suites,
+            asked.evaluation.suites,
+            out / "tactics",
+            batch_size=asked.evaluation.batch_size,
             show_progress=show_progress,
         )
         _add_row(report, _row(asked, cell, out))

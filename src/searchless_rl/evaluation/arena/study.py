@@ -23,7 +23,6 @@ from searchless_rl.params import Params
 
 StudyArena = Literal["argmax", "swept", "sampled"]
 SHAPES = "shapes.csv"
-DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 def prepare_openings(
@@ -70,9 +69,7 @@ def run_study_arena(
         arms = {path.name.removesuffix(".pb.gz"): path for path in sorted(data.glob("headline/*.pb.gz"))}
         players = sampled_ladder(base, arms, arena.base_temperatures)
         run_arena(players, openings, out, games=arena.sampled_games, **common)  # type: ignore[arg-type]
-        _measure_shapes(
-            players, base, out, positions=arena.shape_positions, arena_seed=arena.seed, params=params
-        )
+        _measure_shapes(players, base, out, params)
         return
     pool = _pool(params, data)
     if name == "argmax":
@@ -91,9 +88,8 @@ def run_study_arena(
 
 def _swept(params: Params, data: Path) -> dict[str, Path]:
     """Grid cells that take part in selection: id -> weights."""
-    cells = [Cell.parse(name) for name in params.grid.cells]
-    swept = [c for c in cells if c.variant == "full" and (c.term == "none" or c.beta in DECADES)]
-    return {cell.id: data / "cells" / cell.id / "weights.pb.gz" for cell in swept}
+    swept = [name for name in params.grid.cells if Cell.parse(name).is_swept]
+    return {name: data / "cells" / name / "weights.pb.gz" for name in swept}
 
 
 def _pool(params: Params, data: Path) -> dict[str, Path]:
@@ -108,15 +104,13 @@ def _pool(params: Params, data: Path) -> dict[str, Path]:
         raise ValueError(f"{selection}: not readable ({error!r}); run the stage select") from error
 
 
-def _measure_shapes(
-    players: list[Player], base: Path, out: Path, *, positions: int, arena_seed: int, params: Params
-) -> None:
+def _measure_shapes(players: list[Player], base: Path, out: Path, params: Params) -> None:
     shapes = measure_shape(
         pd.read_parquet(out / GAMES),
         players,
         base,
         lambda weights: Evaluator(load_network(weights), params.evaluation.batch_size),
-        positions=positions,
-        seed=arena_seed,
+        positions=params.arena.shape_positions,
+        seed=params.arena.seed,
     )
     write_atomically(out / SHAPES, shapes.to_csv(index=False, lineterminator="\n"))
