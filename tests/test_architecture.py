@@ -19,7 +19,7 @@ ORDER = (
     ("evaluation",),
     ("reports",),
     ("tracking",),
-    ("fan_out",),
+    ("fan_out", "stages", "uci", "play"),
     ("cli",),
     ("__main__",),
 )

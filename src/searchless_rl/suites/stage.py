@@ -8,6 +8,7 @@ from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.params import SuiteParams
 from searchless_rl.suites.download import fetch, resolve_base
 from searchless_rl.suites.files import build_suites
+from searchless_rl.suites.histories import fetch_histories
 from searchless_rl.suites.sources import remote_file
 from searchless_rl.suites.split import SuiteSizes
 
@@ -21,6 +22,18 @@ def fetch_named(name: str, data: Path) -> Path:
     """
     entry = remote_file(name)
     return fetch(entry, data / "downloads" / entry.file_name)
+
+
+def fetch_game_moves(source: str, data: Path) -> Path:
+    """Get the games behind the puzzles of a file in bulk; the CSV that `suites.game_moves` may name.
+
+    Raises:
+        FetchError: the server refused or failed; the same call continues.
+    """
+    puzzles = Path(source)
+    out = data / "downloads" / f"{puzzles.name.split('.')[0]}_game_moves.csv"
+    fetch_histories(puzzles, out)
+    return out
 
 
 def fetch_base(base: str, data: Path) -> None:
@@ -45,4 +58,12 @@ def make_suites(params: SuiteParams, out: Path) -> None:
     sizes = SuiteSizes(
         selection=params.selection, main=params.main, hard=params.hard, mate_cap=params.mate_cap
     )
-    build_suites(Path(params.source), out, sizes, params.seed)
+    build_suites(
+        Path(params.source),
+        out,
+        sizes,
+        params.seed,
+        winning=None if params.winning is None else Path(params.winning),
+        any_forced_mate=params.any_forced_mate,
+        game_moves=None if params.game_moves is None else Path(params.game_moves),
+    )
