@@ -91,18 +91,12 @@ def play(arguments: argparse.Namespace) -> None:
     """Show a game in the terminal, of a network with itself or with another."""
     from searchless_rl.play import run_play
 
-    run_play(
-        arguments.weights,
-        opponent=arguments.opponent,
-        fen=arguments.fen,
-        seed=arguments.seed,
-        temperature=arguments.temperature,
-    )
+    run_play(arguments.weights, arguments.opponent, fen=arguments.fen, seed=arguments.seed)
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of jobs; allowed: 1, 2, 3, ...")
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; allowed: 1, 2, 3, ...")
     return int(text)
 
 
@@ -122,14 +116,11 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    add("fetch", stages.fetch).add_argument(
-        "name", nargs="?", help="a known file; default: the base of params.yaml"
-    )
+    named = 'a known file, or "histories"; default: the base of params.yaml'
+    add("fetch", stages.fetch).add_argument("name", nargs="?", help=named)
     add("suites", stages.suites)
     add("warm-start", stages.warm_start).add_argument("seed", type=_seed)
-    add("train", stages.train).add_argument(
-        "cell", help="TERM-TAU-BETA-sSEED, e.g. forward_kl-adaptive-0.01-s0"
-    )
+    add("train", stages.train).add_argument("cell", help="e.g. forward_kl-adaptive-0.01-s0")
     add("tactics", stages.tactics).add_argument("model", help='"base" or a cell')
     add("cell", stages.cell)
     add("openings", stages.openings)
@@ -148,6 +139,20 @@ def _parser() -> argparse.ArgumentParser:
     add("sweep", sweep).add_argument("cells", nargs="+", metavar="CELL")
     add("scale", scale).add_argument("name", help="smoke, mini or paper")
     add("preset", preset).add_argument("name", help="paper or authors_code")
+    search = add("winning", winning)
+    search.add_argument("source", type=Path, help="a puzzle file")
+    search.add_argument("out", type=Path, help="the table to write (CSV; what made it stands beside, JSON)")
+    search.add_argument("--engine", type=Path, required=True, help="a UCI engine, e.g. Stockfish")
+    search.add_argument("--nodes", type=_positive, default=50_000, help="per question (50000)")
+    search.add_argument("--workers", type=_positive, default=2, help="engines at a time (2)")
+    engine = add("uci", uci)
+    engine.add_argument("--weights", type=Path, required=True, help="an Lc0 .pb.gz")
+    engine.add_argument("--seed", type=_seed, default=0, help="of sampled moves (option Temperature)")
+    shown = add("play", play)
+    shown.add_argument("--weights", type=Path, required=True, help="an Lc0 .pb.gz, which plays White")
+    shown.add_argument("--opponent", type=Path, help="plays Black; default: the same network")
+    shown.add_argument("--fen", help="where the game starts")
+    shown.add_argument("--seed", type=_seed, help="sample the moves; default: the most likely ones")
     add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
     return parser
 
