@@ -12,7 +12,7 @@ from pathlib import Path
 from searchless_rl.evaluation.arena.line_ups import BASE
 from searchless_rl.evaluation.arena.players import Player
 from searchless_rl.evaluation.arena.stage import run_arena
-from searchless_rl.evaluation.coverage_stage import POLICY_OF_TAU, run_coverage
+from searchless_rl.evaluation.coverage_stage import run_coverage
 from searchless_rl.evaluation.stage import DEEP_SUITES, run_tactics
 from searchless_rl.params import Params
 from searchless_rl.selfplay.stage import make_warm_start, train_cell
@@ -72,7 +72,7 @@ def measure_requested(
         cell.id,
         tabiyas,
         out / "coverage",
-        policies=(POLICY_OF_TAU[cell.tau],),
+        policies=("adaptive" if cell.tau == "adaptive" else "raw",),
         plies=params.coverage.plies,
         mass_floor=params.coverage.mass_floor,
         batch_size=batch_size,

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from searchless_rl.cells import Term
-from searchless_rl.evaluation.candidates import EXAMPLES, FORWARD, PLAYERS, REVERSE
+from searchless_rl.evaluation.candidates import COLUMNS, EXAMPLES, FORWARD, PLAYERS, REVERSE
 from searchless_rl.evaluation.recovery import BASE
 from searchless_rl.reports.board import Arrow, draw_board
 from searchless_rl.reports.formats import MISSING
@@ -24,6 +24,11 @@ _NAMES = {FORWARD: "forward-KL prior", REVERSE: "reverse-KL anchor"}
 _WINNING, _OTHER = "#b8257a", "#4d4d4d"
 _HEADERS = ("move", "base", "fwd", "rev", "1−v", "oracle")
 _STARTS = (0.0, 0.36, 0.51, 0.66, 0.80, 1.0)  # right ends of the columns, the first its left end
+
+
+def read_candidates(path: Path) -> pd.DataFrame:
+    """What the stage `recovery` wrote of the candidates; no rows where it is missing."""
+    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=list(COLUMNS))
 
 
 def draw_figure9(candidates: pd.DataFrame, stem: Path, scale: str) -> None:

@@ -11,6 +11,9 @@ import pandas as pd
 from searchless_rl.files import write_atomically
 
 MISSING = "–"
+INTERVALS = (
+    "Accuracies are percentages with half-widths of 95 % Wilson intervals; the CSV has k, n and both bounds."
+)
 
 
 def percent(rate: float, low: float, high: float) -> str:
@@ -18,6 +21,11 @@ def percent(rate: float, low: float, high: float) -> str:
     if pd.isna(rate):
         return MISSING
     return f"{100 * rate:.2f} ± {50 * (high - low):.2f}"
+
+
+def counts(row: pd.Series, prefix: str) -> str:
+    """``688 / 2000``: the counts k and n behind a rate."""
+    return MISSING if pd.isna(row[f"{prefix}k"]) else f"{row[f'{prefix}k']} / {row[f'{prefix}n']}"
 
 
 def write_table(

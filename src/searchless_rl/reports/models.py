@@ -12,12 +12,12 @@ from typing import Any
 from searchless_rl.cells import TAUS, TERMS, VARIANTS, Cell, Term
 from searchless_rl.params import Params
 
-BASE = "base"
+BASE, CONTROL = "base", "control"
 ARMS = tuple(f"{term}-{tau}" for term in TERMS for tau in TAUS)
 """Exploration term and temperature, in the order of the paper's tables."""
 
 EVALUATED = (
-    *(BASE, "control"),
+    *(BASE, CONTROL),
     *(f"selected-{arm}" for arm in ARMS),
     *(f"headline-{term}-adaptive" for term in TERMS if term != "none"),
 )
@@ -39,8 +39,8 @@ class Measured:
     """A network and what its stages wrote.
 
     Attributes:
-        name: "base" or a cell id.
-        cell: None for the base.
+        name: "base", "control" or a cell id.
+        cell: None for the first two.
         in_grid: a cell of `grid.cells`; the base is not.
         requested: the cell of the top-level keys.
         suites: figures of `evaluation.tactics.summarize` by suite; empty where they are missing.
@@ -86,6 +86,11 @@ def read_models(data: Path, params: Params) -> list[Measured]:
             read_cell(folder, tactics, cell, deep.get(cell.id), in_grid=cell in grid, requested=requested)
         )
     return models
+
+
+def read_control(data: Path) -> Measured:
+    """The puzzle-tuned control."""
+    return Measured(CONTROL, None, suites=_suites(data / "evaluated" / CONTROL, None))
 
 
 def read_cell(

@@ -7,26 +7,35 @@ from pathlib import Path
 
 import pandas as pd
 
+from searchless_rl.evaluation.paired import compare_models
 from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.params import Params
+from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
 from searchless_rl.reports.curves import learning_curves
 from searchless_rl.reports.deviations import deviations
-from searchless_rl.reports.formats import MISSING, percent, write_table
-from searchless_rl.reports.models import Measured, headline_cells, read_models, select_cells
-from searchless_rl.reports.tables import (
-    beta_name,
-    cells,
-    headline,
-    table1,
-    table2,
-    table6,
-    tau_name,
-    term_name,
+from searchless_rl.reports.formats import INTERVALS, counts, percent, write_table
+from searchless_rl.reports.models import (
+    ARMS,
+    BASE,
+    CONTROL,
+    Measured,
+    chosen_cells,
+    evaluated_folders,
+    headline_cells,
+    read_control,
+    read_models,
+    select_cells,
 )
+from searchless_rl.reports.recovery import recovery_table
+from searchless_rl.reports.scores import HARD, MAIN, MATES, Scores, read_scores
+from searchless_rl.reports.strength import ladder, read_games, strength, write_ladder
+from searchless_rl.reports.table1 import table1, write_table1
+from searchless_rl.reports.table3 import table3, write_table3
+from searchless_rl.reports.table4 import table4, write_table4
+from searchless_rl.reports.table5 import read_shapes, table5, write_table5
+from searchless_rl.reports.tables import beta_name, cells, headline, table2, table6, tau_name, term_name
 
-_INTERVALS = (
-    "Accuracies are percentages with half-widths of 95 % Wilson intervals; the CSV has k, n and both bounds."
-)
+_DEEP = (MAIN, HARD, *MATES.values())
 
 
 def select_models(params: Params, data: Path) -> None:
@@ -53,41 +62,96 @@ def _copy_weights(chosen: Mapping[str, Measured], data: Path, out: Path, manifes
     for arm, model in chosen.items():
         weights = data / "cells" / model.name / "weights.pb.gz"
         write_atomically(out / f"{arm}.pb.gz", weights.read_bytes())
-        counts = {key: model.figure("selection", key) for key in ("k", "n")}
-        entries[arm] = {"cell": model.name, **counts, "weights_sha256": sha256_of(weights)}
+        figures = {key: model.figure("selection", key) for key in ("k", "n")}
+        entries[arm] = {"cell": model.name, **figures, "weights_sha256": sha256_of(weights)}
     write_json(out / manifest, entries)
+
+
+def _selected_scores(data: Path) -> Scores:
+    """The base, then each arm's selected model: Tables 1 and 3, Figure 6, paired.csv."""
+    folders = evaluated_folders(data)
+    names = [BASE, *chosen_cells(data, "selected").values()]
+    return read_scores({name: folders[name] for name in names if name in folders}, _DEEP)
+
+
+def _headline_scores(data: Path) -> Scores:
+    """The base, then the adaptive arms at the headline beta: Table 4."""
+    folders, cells_of = evaluated_folders(data), chosen_cells(data, "headline")
+    names = [BASE, *(cells_of[arm] for arm in ARMS if arm.endswith("-adaptive") and arm in cells_of)]
+    return read_scores({name: folders[name] for name in names if name in folders}, _DEEP)
+
+
+def _shown_coverage(data: Path) -> dict[str, Shown]:
+    """The base and the arms at the headline beta: Figures 7 and 10."""
+    arms = {tuple(arm.rsplit("-", 1)): data / "coverage" / arm for arm in ARMS}
+    return shown_arms(data / "coverage" / BASE, arms)  # type: ignore[arg-type]  # a term and a temperature
+
+
+def _with_control(scores: Scores, data: Path) -> Scores:
+    return {**scores, **read_scores({CONTROL: data / "evaluated" / CONTROL}, (MAIN,))}
 
 
 def build_figures(params: Params, data: Path, out: Path) -> None:
     """Draw every figure (PDF, PNG and the CSV behind it) into `out`."""
+    from searchless_rl.reports.dissociation import dissociation_data, draw_dissociation
     from searchless_rl.reports.figure5 import draw_figure5, figure5_data
+    from searchless_rl.reports.figure6 import draw_figure6, figure6_data
+    from searchless_rl.reports.figure7 import draw_figure7, figure7_data
+    from searchless_rl.reports.figure8 import draw_figure8, figure8_data
+    from searchless_rl.reports.figure9 import draw_figure9, read_candidates
+    from searchless_rl.reports.figure10 import draw_figure10, figure10_data
+    from searchless_rl.reports.strength_figure import draw_strength
 
-    draw_figure5(figure5_data(read_models(data, params)), out / "figure5", params.scale)
+    models, scores, shown = read_models(data, params), _selected_scores(data), _shown_coverage(data)
+    draw_figure5(figure5_data(models), out / "figure5", params.scale)
+    draw_figure6(figure6_data(scores), out / "figure6", params.scale)
+    draw_figure7(figure7_data(shown), out / "figure7", params.scale)
+    draw_figure8(figure8_data(_recovered(data)), out / "figure8", params.scale)
+    draw_figure9(read_candidates(data / "recovery" / "candidates.csv"), out / "figure9", params.scale)
+    draw_figure10(figure10_data(shown), out / "figure10", params.scale)
+    rated = table1(models, read_control(data), ladder(read_games(data / "arena" / "argmax"), BASE))
+    both = dissociation_data(rated, _with_control(scores, data))
+    draw_dissociation(both, out / "dissociation", params.scale)
+    draw_strength(strength(models, data, BASE), out / "strength", params.scale)
 
 
 def build_tables(params: Params, data: Path, out: Path) -> None:
-    """Write table1, table2, table6 (CSV, Markdown, LaTeX) and the plain files beside them into `out`.
+    """Write every table (CSV, Markdown, LaTeX) and the plain files beside them into `out`.
 
-    These are cells.csv (everything measured), learning_curves.csv and metrics.json.
-
-    A cell whose files are missing keeps its row, with dashes.
+    These are cells.csv (everything measured of a cell), strength.csv, recovery.csv, paired.csv,
+    learning_curves.csv and metrics.json. What was not measured keeps its row, with dashes.
     """
-    models = read_models(data, params)
-    write_table(
-        table1(models),
-        out / "table1",
-        title=f"Table 1 ({params.scale} scale): puzzle accuracy",
-        note=f"Every arm at the beta selected in Table 6. {_INTERVALS}",
-        columns={
-            "Exploration term": term_name,
-            "Self-play τ": tau_name,
-            "β": beta_name,
-            "Acc (%)": lambda row: percent(row["accuracy"], row["low"], row["high"]),
-            "solved": lambda row: _counts(row, ""),
-            "Acc ≥2400 (%)": lambda row: percent(row["hard_accuracy"], row["hard_low"], row["hard_high"]),
-            "solved ≥2400": lambda row: _counts(row, "hard_"),
-        },
-    )
+    models, scale = read_models(data, params), params.scale
+    rated = ladder(read_games(data / "arena" / "argmax"), BASE)
+    write_table1(table1(models, read_control(data), rated), out / "table1", params)
+    write_ladder(rated, out / "ladder", scale)
+    _write_settings(params, models, out)
+    scores = _selected_scores(data)
+    write_table3(table3(scores), out / "table3", scale)
+    write_table4(table4(_headline_scores(data)), out / "table4", scale)
+    sampled = data / "arena" / "sampled"
+    write_table5(table5(read_games(sampled), read_shapes(sampled)), out / "table5", scale)
+    _write_selection(models, out, scale)
+    write_coverage_table(coverage_table(_shown_coverage(data)), out / "coverage", scale)
+    curves = learning_curves(models, params.headline_beta)
+    for name, frame in {
+        "cells": cells(models),
+        "strength": strength(models, data, BASE),
+        "recovery": recovery_table(_recovered(data)),
+        "paired": compare_models(_with_control(scores, data)),
+        "learning_curves": curves,
+    }.items():
+        write_atomically(out / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
+    write_json(out / "metrics.json", headline(models))
+
+
+def _recovered(data: Path) -> pd.DataFrame:
+    """Positions side by side, as the stage `recovery` wrote them; empty where they are missing."""
+    path = data / "recovery" / "positions.parquet"
+    return pd.read_parquet(path) if path.exists() else pd.DataFrame()
+
+
+def _write_settings(params: Params, models: list[Measured], out: Path) -> None:
     write_table(
         table2(params, {model.precision for model in models if model.precision}),
         out / "table2",
@@ -97,19 +161,6 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
             "Setting": lambda row: row["item"],
             "Paper": lambda row: row["paper"],
             "Here": lambda row: row["ours"] if row["same"] else f"**{row['ours']}**",
-        },
-    )
-    write_table(
-        table6(models),
-        out / "table6",
-        title=f"Table 6 ({params.scale} scale): coefficient selection",
-        note=f"Bold: the beta each arm carries into Table 1, of equals the smaller. {_INTERVALS}",
-        columns={
-            "Exploration term": term_name,
-            "Self-play τ": tau_name,
-            "β": beta_name,
-            "Acc (%)": _selection_accuracy,
-            "solved": lambda row: _counts(row, ""),
         },
     )
     write_table(
@@ -126,14 +177,22 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
             "Note": lambda row: row["note"],
         },
     )
-    write_atomically(out / "cells.csv", cells(models).to_csv(index=False, lineterminator="\n"))
-    curves = learning_curves(models, params.headline_beta)
-    write_atomically(out / "learning_curves.csv", curves.to_csv(index=False, lineterminator="\n"))
-    write_json(out / "metrics.json", headline(models))
 
 
-def _counts(row: pd.Series, prefix: str) -> str:
-    return MISSING if pd.isna(row[f"{prefix}k"]) else f"{row[f'{prefix}k']} / {row[f'{prefix}n']}"
+def _write_selection(models: list[Measured], out: Path, scale: str) -> None:
+    write_table(
+        table6(models),
+        out / "table6",
+        title=f"Table 6 ({scale} scale): coefficient selection",
+        note=f"Bold: the beta each arm carries into Table 1, of equals the smaller. {INTERVALS}",
+        columns={
+            "Exploration term": term_name,
+            "Self-play τ": tau_name,
+            "β": beta_name,
+            "Acc (%)": _selection_accuracy,
+            "solved": lambda row: counts(row, ""),
+        },
+    )
 
 
 def _selection_accuracy(row: pd.Series) -> str:

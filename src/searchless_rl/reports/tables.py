@@ -1,4 +1,4 @@
-"""Tables 1, 2 and 6 of the paper from what the stages measured. Pure: frames in, frames out."""
+"""Tables 2 and 6 of the paper from what the stages measured. Pure: frames in, frames out."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ import pandas as pd
 
 from searchless_rl.cells import format_beta
 from searchless_rl.params import Params
-from searchless_rl.reports.models import BASE, TAU_NAMES, TERM_NAMES, Measured, select_cells
+from searchless_rl.reports.models import BASE, CONTROL, TAU_NAMES, TERM_NAMES, Measured, select_cells
 
+DEEP = ("main", "hard", "mate1", "mate2", "mate3", "mate4", "mate5")
 _CAPS = {"draw": "drawn at cap", "bootstrap": "bootstrapped at cap"}
 _RATE_KEYS = ("k", "n", "accuracy", "low", "high")
 
 
-def _identity(model: Measured) -> dict[str, Any]:
+def identity(model: Measured) -> dict[str, Any]:
+    """Columns model, term ("base" and "control" for these), tau, beta, seed."""
     cell = model.cell
     if cell is None:
-        return {"model": model.name, "term": "base"} | dict.fromkeys(("tau", "beta", "seed"))
+        return {"model": model.name, "term": model.name} | dict.fromkeys(("tau", "beta", "seed"))
     return {"model": model.name, "term": cell.term, "tau": cell.tau, "beta": cell.beta, "seed": cell.seed}
 
 
-def _rates(model: Measured, suite: str, prefix: str = "") -> dict[str, Any]:
+def rates(model: Measured, suite: str, prefix: str = "") -> dict[str, Any]:
+    """k, n, accuracy, low and high on a suite, empty where it was not measured."""
     return {f"{prefix}{key}": model.figure(suite, key) for key in _RATE_KEYS}
 
 
-def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def frame_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Rows as a frame whose counts stay integers beside missing ones."""
     frame = pd.DataFrame(rows)
     counts = [name for name in frame.columns if name.split("_")[-1] in ("k", "n", "seed")]
     return frame.astype(dict.fromkeys(counts, "Int64"))
@@ -38,23 +42,12 @@ def table6(models: Sequence[Measured]) -> pd.DataFrame:
     Columns: model, term, tau, beta, seed, k, n, accuracy, low, high (fractions, 95 % Wilson), selected.
     """
     selected = {model.name for model in select_cells(models)}
-    return _frame(
+    return frame_of(
         [
-            _identity(model) | _rates(model, "selection") | {"selected": model.name in selected}
+            identity(model) | rates(model, "selection") | {"selected": model.name in selected}
             for model in models
             if model.cell is None or model.competes
         ]
-    )
-
-
-def table1(models: Sequence[Measured]) -> pd.DataFrame:
-    """Accuracy of the base and of each arm's selected model on the main and the >= 2400 suite.
-
-    Columns: model, term, tau, beta, seed, then k, n, accuracy, low, high, and the same prefixed hard_.
-    """
-    chosen = [model for model in models if model.cell is None] + select_cells(models)
-    return _frame(
-        [_identity(model) | _rates(model, "main") | _rates(model, "hard", "hard_") for model in chosen]
     )
 
 
@@ -62,8 +55,9 @@ def cells(models: Sequence[Measured]) -> pd.DataFrame:
     """Every network with everything measured of it; the place to look a number up.
 
     Columns: model, term, tau, beta, seed, variant, in_grid, requested, selected, precision; per suite the
-    rates as in Table 1 and both mean solution probabilities, prefixed selection_, main_ and hard_; training
-    metrics (means over the last tenth of the steps, of running counts the end) prefixed final_.
+    rates as in Table 1 and both mean solution probabilities, prefixed selection_, main_, hard_, mate1_ ...
+    mate5_ (of chosen models and the requested cell; every cell has the first two); training metrics (means
+    over the last tenth of the steps, of running counts the end) prefixed final_.
     """
     selected = {model.name for model in select_cells(models)}
     finals = list(dict.fromkeys(key for model in models for key in model.final))
@@ -78,13 +72,13 @@ def cells(models: Sequence[Measured]) -> pd.DataFrame:
         }
         flags["precision"] = model.precision
         suites: dict[str, Any] = {}
-        for suite in ("selection", "main", "hard"):
-            suites |= _rates(model, suite, f"{suite}_")
+        for suite in ("selection", *DEEP):
+            suites |= rates(model, suite, f"{suite}_")
             suites |= {f"{suite}_{key}": model.figure(suite, key) for key in means}
         rows.append(
-            _identity(model) | flags | suites | {f"final_{key}": model.final.get(key) for key in finals}
+            identity(model) | flags | suites | {f"final_{key}": model.final.get(key) for key in finals}
         )
-    return _frame(rows)
+    return frame_of(rows)
 
 
 def headline(models: Sequence[Measured]) -> dict[str, dict[str, Any]]:
@@ -108,17 +102,18 @@ def headline(models: Sequence[Measured]) -> dict[str, dict[str, Any]]:
 
 def term_name(row: pd.Series) -> str:
     """The exploration term as the paper prints it."""
-    return "Frozen base" if row["term"] == "base" else TERM_NAMES[row["term"]]
+    others = {BASE: "Frozen base", CONTROL: "Puzzle-tuned control"}
+    return others.get(row["term"]) or TERM_NAMES[row["term"]]
 
 
 def tau_name(row: pd.Series) -> str:
     """The sampling temperature as the paper prints it."""
-    return "–" if row["term"] == "base" else TAU_NAMES[row["tau"]]
+    return TAU_NAMES.get(row["tau"], "–")
 
 
 def beta_name(row: pd.Series) -> str:
     """Beta as a plain decimal; the base and the unregularized runs have none."""
-    return "–" if row["term"] in ("base", "none") else format_beta(float(row["beta"]))
+    return "–" if row["term"] in (BASE, CONTROL, "none") else format_beta(float(row["beta"]))
 
 
 def table2(params: Params, precisions: Collection[str] = ()) -> pd.DataFrame:

@@ -1,0 +1,172 @@
+"""Playing strength as frames: the ladder of a pool, and every cell's record against the base."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from searchless_rl.evaluation.matches import head_to_head, pair_interval
+from searchless_rl.evaluation.rating_model import UnboundedRatings
+from searchless_rl.evaluation.ratings import bayeselo
+from searchless_rl.reports.formats import MISSING, write_table
+from searchless_rl.reports.models import Measured
+
+GAMES = "games.parquet"
+_RECORD = ("wins", "draws", "losses", "score", "score_low", "score_high", "los")
+_COUNTS = {"games": "Int64", "wins": "Int64", "draws": "Int64", "losses": "Int64"}
+
+
+def read_games(folder: Path) -> pd.DataFrame | None:
+    """Games of an arena; None where it was not played, or had nothing to play."""
+    path = folder / GAMES
+    if not path.exists():
+        return None
+    try:
+        games = pd.read_parquet(path, columns=["white", "black", "result", "opening", "repeat_of"])
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{path}: not games of an arena ({error}); delete it and run again") from error
+    return games if len(games) else None
+
+
+def record(games: pd.DataFrame | None, player: str, base: str) -> dict[str, Any]:
+    """A player's games against the base.
+
+    Columns: wins, draws, losses; score (points per game) with score_low and score_high, the 95 % interval
+    over pairs of games that share an opening; los, the likelihood of superiority. Empty where none was
+    played.
+    """
+    met = pd.DataFrame() if games is None else games[games["white"].isin([player, base])]
+    met = met if met.empty else met[met["black"].isin([player, base])]
+    if met.empty or player == base:
+        return dict.fromkeys(_RECORD)
+    direct = head_to_head(met, player, base)
+    low, high = pair_interval(met, player, base)
+    figures = (direct.wins, direct.draws, direct.losses, direct.score, low, high, direct.los)
+    return dict(zip(_RECORD, figures, strict=True))
+
+
+def ladder(games: pd.DataFrame | None, base: str) -> pd.DataFrame:
+    """A closed pool rated by BayesElo, the strongest first.
+
+    Args:
+        games: of every pair of players.
+        base: the player whose rating is 0.
+
+    Returns:
+        Columns player, elo (difference to the base, unscaled), elo_low, elo_high (95 %), games, points (per
+        game), then the record against the base (`record`), advantage, draw_elo, fitted (both were fitted to
+        these games; too few of them leave BayesElo's defaults).
+    """
+    columns = ["player", "elo", "elo_low", "elo_high", "games", "points", *_RECORD]
+    columns += ["advantage", "draw_elo", "fitted"]
+    if games is None:
+        return pd.DataFrame(columns=columns).astype(_COUNTS)
+    try:
+        ratings, fitted = bayeselo(games, fit=("advantage", "draw"), base=base), True
+    except UnboundedRatings:
+        ratings, fitted = bayeselo(games, base=base), False
+    rows = [
+        {
+            "player": player,
+            "elo": elo,
+            "elo_low": elo - ratings.interval[player],
+            "elo_high": elo + ratings.interval[player],
+            "games": ratings.games[player],
+            "points": ratings.score[player],
+            **record(games, player, base),
+            "advantage": ratings.advantage,
+            "draw_elo": ratings.draw_elo,
+            "fitted": fitted,
+        }
+        for player, elo in zip(map(str, ratings.elo.index), ratings.elo, strict=True)
+    ]
+    frame = pd.DataFrame(rows, columns=columns).astype(_COUNTS)
+    return frame.sort_values("elo", ascending=False, kind="stable", ignore_index=True)
+
+
+def strength(models: list[Measured], data: Path, base: str) -> pd.DataFrame:
+    """Every cell's record against the base, from whichever arena it played in.
+
+    Columns: model, term, tau, beta, seed, variant, arena ("argmax", "swept", "requested"), the columns of
+    `record`, repeats (games of these that another repeats move by move).
+    """
+    arenas = {
+        "argmax": read_games(data / "arena" / "argmax"),
+        "swept": read_games(data / "arena" / "swept"),
+        "requested": read_games(data / "requested" / "games"),
+    }
+    rows = []
+    for model in models:
+        cell = model.cell
+        if cell is None:
+            continue
+        for arena, games in arenas.items():
+            if arena == "requested" and not model.requested:
+                continue
+            found = record(games, model.name, base)
+            if games is None or found["wins"] is None:
+                continue
+            mine = games[(games["white"] == model.name) | (games["black"] == model.name)]
+            against = mine[(mine["white"] == base) | (mine["black"] == base)]
+            identity = {"model": model.name, "term": cell.term, "tau": cell.tau, "beta": cell.beta}
+            identity |= {"seed": cell.seed, "variant": cell.variant, "arena": arena}
+            rows.append(identity | found | {"repeats": int((against["repeat_of"] >= 0).sum())})
+            break
+    columns = ["model", "term", "tau", "beta", "seed", "variant", "arena", *_RECORD, "repeats"]
+    counts = {"wins": "Int64", "draws": "Int64", "losses": "Int64", "seed": "Int64", "repeats": "Int64"}
+    return pd.DataFrame(rows, columns=columns).astype(counts)
+
+
+def elo_text(row: pd.Series, anchor: tuple[float, float] | None = None) -> str:
+    """``Δ +9.8 ± 8.2``; of the base 0, or the outside rating it is anchored to."""
+    if pd.isna(row["elo"]):
+        return MISSING
+    half = (row["elo_high"] - row["elo_low"]) / 2
+    if half == 0:
+        return "0" if anchor is None else f"{anchor[0]:g} ± {anchor[1]:g}"
+    return f"Δ {_signed(row['elo'])} ± {half:.1f}"
+
+
+def _signed(value: float) -> str:
+    shown = f"{value:+.1f}"
+    return "+0.0" if shown == "-0.0" else shown.replace("-", "−")
+
+
+def record_text(row: pd.Series) -> str:
+    """``326–351–323``: wins, draws, losses."""
+    return MISSING if pd.isna(row["wins"]) else f"{row['wins']}–{row['draws']}–{row['losses']}"
+
+
+def score_text(row: pd.Series) -> str:
+    """``0.50 [0.45, 0.55]``."""
+    if pd.isna(row["score"]):
+        return MISSING
+    return f"{row['score']:.2f} [{row['score_low']:.2f}, {row['score_high']:.2f}]"
+
+
+def write_ladder(frame: pd.DataFrame, stem: Path, scale: str) -> None:
+    """Write `ladder`'s frame as CSV, Markdown and LaTeX."""
+    fitted = "" if frame.empty else _fit_text(frame.iloc[0])
+    write_table(
+        frame,
+        stem,
+        title=f"Searchless ladder ({scale} scale)",
+        note="Closed round-robin of the most likely moves, BayesElo, differences to the base with 95 % "
+        f"intervals.{fitted} The score against the base has an interval over pairs of games that share an "
+        "opening.",
+        columns={
+            "Player": lambda row: row["player"],
+            "Elo": elo_text,
+            "Games": lambda row: row["games"],
+            "Points": lambda row: f"{row['points']:.3f}",
+            "W–D–L vs base": record_text,
+            "Score vs base": score_text,
+        },
+    )
+
+
+def _fit_text(row: pd.Series) -> str:
+    how = "fitted" if row["fitted"] else "BayesElo's defaults, since these games do not bound them"
+    return f" First-move advantage {row['advantage']:.1f}, draw parameter {row['draw_elo']:.1f} ({how})."
