@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from searchless_rl.board import encode_game, move_index
-from searchless_rl.evaluation import book
+from searchless_rl.evaluation.arena import book
 from searchless_rl.evaluation.arena.book import make_book
 from searchless_rl.evaluation.arena.openings import (
     Opening,

@@ -19,7 +19,8 @@ from searchless_rl.evaluation.recovery import (
     side_by_side,
     tuned_models,
 )
-from searchless_rl.evaluation.stage import run_candidates, run_recovery, run_tactics
+from searchless_rl.evaluation.recovery_stage import run_candidates, run_recovery
+from searchless_rl.evaluation.stage import run_tactics
 from searchless_rl.evaluation.tactics import score_suite
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluator

@@ -11,10 +11,10 @@ from searchless_rl.params import load_params
 from searchless_rl.reports.curves import learning_curves
 from searchless_rl.reports.figure5 import figure5_data
 from searchless_rl.reports.formats import percent, write_table
-from searchless_rl.reports.models import read_models, select_cells
+from searchless_rl.reports.models import ARMS, read_models, select_cells
 from searchless_rl.reports.stage import build_figures, build_tables, select_models
 from searchless_rl.reports.tables import cells as cells_table
-from searchless_rl.reports.tables import headline, table1, table2, table6
+from searchless_rl.reports.tables import headline, table2, table6
 
 SOLVED = {
     "base": 500,
@@ -32,7 +32,7 @@ CELLS = [name for name in SOLVED if name != "base"]
 def _write_tactics(folder, k):
     folder.mkdir(parents=True)
     suites = {}
-    for suite, n, solved in (("selection", 1500, k), ("main", 2000, k + 100), ("hard", 600, k // 10)):
+    for suite, n, solved in (("selection", 1500, k), ("main", 2000, k + 100)):
         low, high = wilson(solved, n)
         suites[suite] = {"n": n, "k": solved, "accuracy": solved / n, "low": low, "high": high}
         suites[suite] |= {"geometric_mean": 0.05, "arithmetic_mean": 0.2}
@@ -98,13 +98,31 @@ def test_seeds_are_pooled_before_a_beta_is_chosen(data, params):
     assert selected[-2:] == ["forward_kl-adaptive-0.001-s0", "forward_kl-adaptive-0.001-s1"]
 
 
-def test_selected_weights_are_copied_by_arm(data, params, tmp_path):
-    select_models(params, data, tmp_path / "selected")
-    chosen = json.loads((tmp_path / "selected" / "selection.json").read_text())
-    assert chosen["forward_kl-adaptive"]["cell"] == "forward_kl-adaptive-0.01-s0"
+def test_selected_and_headline_weights_are_copied_by_arm(data, params):
+    more = {
+        f"{arm}-0.01-s0": 512
+        for arm in ("entropy-adaptive", "entropy-fixed", "reverse_kl-adaptive", "reverse_kl-fixed")
+    }
+    more |= {"forward_kl-fixed-0.01-s0": 515, "forward_kl-fixed-1-s0": 530}
+    for name, k in more.items():
+        _write_tactics(data / "tactics" / name, k)
+        _write_training(data / "cells" / name, 1.2)
+    select_models(_with_cells(params, [*CELLS, *more]), data)
+    chosen = json.loads((data / "selected" / "selection.json").read_text())
+    assert list(chosen) == list(ARMS)
+    assert chosen["forward_kl-fixed"]["cell"] == "forward_kl-fixed-1-s0"
     for arm, choice in chosen.items():
-        assert (tmp_path / "selected" / f"{arm}.pb.gz").read_text() == choice["cell"]
-        assert (choice["k"], choice["n"]) == (SOLVED[choice["cell"]], 1500)
+        assert (data / "selected" / f"{arm}.pb.gz").read_text() == choice["cell"]
+        assert (choice["k"], choice["n"]) == ((SOLVED | more)[choice["cell"]], 1500)
+    headline_of = json.loads((data / "headline" / "headline.json").read_text())
+    assert headline_of["forward_kl-fixed"]["cell"] == "forward_kl-fixed-0.01-s0"
+    assert headline_of["none-adaptive"]["cell"] == "none-adaptive-0-s0"
+    assert (data / "headline" / "entropy-fixed.pb.gz").read_text() == "entropy-fixed-0.01-s0"
+
+
+def test_an_arm_without_a_cell_at_the_headline_beta_is_named(data, params):
+    with pytest.raises(ValueError, match=r"beta 0.01: the grid has no such cell of entropy-adaptive, e"):
+        select_models(params, data)
 
 
 def test_table6_has_base_unregularized_and_decades_with_their_intervals(data, params):
@@ -134,13 +152,6 @@ def test_the_grids_of_the_scales_are_the_papers(tmp_path, pytestconfig, scale):
     }
 
 
-def test_table1_has_the_selected_models(data, params):
-    frame = table1(read_models(data, params))
-    assert frame["model"].tolist()[0] == "base"
-    assert frame["hard_n"].eq(600).all()
-    assert frame.loc[frame["model"] == "forward_kl-adaptive-0.01-s0", "k"].item() == 650
-
-
 def test_a_requested_cell_outside_the_grid_is_listed_and_never_selected(data, params):
     asked = params.model_copy(update={"beta": 0.02})
     _write_tactics(data / "requested" / "tactics", 900)
@@ -152,8 +163,7 @@ def test_a_requested_cell_outside_the_grid_is_listed_and_never_selected(data, pa
     assert row["selection_k"].item() == 900
     assert row["final_entropy"].item() == 1.0
     assert frame["requested"].sum() == 1
-    for table in (table6, table1):
-        assert "forward_kl-adaptive-0.02-s0" not in table(models)["model"].tolist()
+    assert "forward_kl-adaptive-0.02-s0" not in table6(models)["model"].tolist()
     assert headline(models)["requested"]["selection"] == 0.6
     points = figure5_data(models).set_index("model")["series"]
     assert points["forward_kl-adaptive-0.02-s0"] == "requested"
@@ -180,7 +190,10 @@ def test_figure5_has_the_arm_its_references_and_errors_with_intervals(data, para
         assert (row["low"], row["high"]) == pytest.approx(wilson(row["k"], row["n"]), abs=1e-12)
     for out in ("a", "b"):
         build_figures(params, data, tmp_path / out)
-    assert {path.name for path in (tmp_path / "a").iterdir()} == {"figure5.pdf", "figure5.png", "figure5.csv"}
+    names = [*(f"figure{number}" for number in range(5, 11)), "dissociation", "strength"]
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {
+        f"{name}.{kind}" for name in names for kind in ("pdf", "png", "csv")
+    }
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
 

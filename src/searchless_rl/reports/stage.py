@@ -26,6 +26,7 @@ from searchless_rl.reports.models import (
     read_models,
     select_cells,
 )
+from searchless_rl.reports.recovery import COLUMNS as RECOVERY_COLUMNS
 from searchless_rl.reports.recovery import recovery_table
 from searchless_rl.reports.scores import HARD, MAIN, MATES, Scores, read_scores
 from searchless_rl.reports.strength import ladder, read_games, strength, write_ladder
@@ -137,12 +138,17 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
     for name, frame in {
         "cells": cells(models),
         "strength": strength(models, data, BASE),
-        "recovery": recovery_table(_recovered(data)),
+        "recovery": _recovery(data),
         "paired": compare_models(_with_control(scores, data)),
         "learning_curves": curves,
     }.items():
         write_atomically(out / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
     write_json(out / "metrics.json", headline(models))
+
+
+def _recovery(data: Path) -> pd.DataFrame:
+    frame = _recovered(data)
+    return pd.DataFrame(columns=list(RECOVERY_COLUMNS)) if frame.empty else recovery_table(frame)
 
 
 def _recovered(data: Path) -> pd.DataFrame:

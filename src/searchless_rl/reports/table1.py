@@ -51,9 +51,9 @@ def write_table1(frame: pd.DataFrame, stem: Path, params: Params) -> None:
         stem,
         title=f"Table 1 ({params.scale} scale): puzzle accuracy and playing strength",
         note=f"Every arm at the beta selected in Table 6. {INTERVALS} Elo: difference to the base in a "
-        "closed round-robin of the most likely moves, BayesElo, with 95 % intervals; score: points per game "
-        "against the base, the interval over pairs of games that share an opening; LOS: likelihood of superiority "
-        "from these games.",
+        "closed round-robin of the most likely moves, BayesElo, with 95 % intervals. Score: points per game "
+        "against the base, the interval over pairs of games that share an opening. LOS: likelihood of "
+        "superiority, from these games.",
         columns={
             "Exploration term": term_name,
             "Self-play τ": tau_name,

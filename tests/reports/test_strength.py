@@ -1,0 +1,188 @@
+"""Tables 1 and 5, the ladder and the dissociation figure from hand-made games."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from searchless_rl.cells import Cell
+from searchless_rl.evaluation.arena.results import COLUMNS
+from searchless_rl.evaluation.intervals import wilson
+from searchless_rl.evaluation.matches import likelihood_of_superiority
+from searchless_rl.evaluation.ratings import bayeselo
+from searchless_rl.params import load_params
+from searchless_rl.reports.dissociation import dissociation_data, draw_dissociation
+from searchless_rl.reports.models import ARMS, Measured
+from searchless_rl.reports.strength import elo_text, ladder, read_games, record, strength, write_ladder
+from searchless_rl.reports.strength_figure import draw_strength
+from searchless_rl.reports.table1 import table1, write_table1
+from searchless_rl.reports.table5 import read_shapes, table5, write_table5
+
+FORWARD, ENTROPY = "forward_kl-adaptive-0.01-s0", "entropy-fixed-1-s0"
+
+
+def _games(*matches):
+    """Rows of an arena: (player, opponent, results of the pairs as seen by the player, e.g. "1=" or "0=")."""
+    rows = []
+    for player, opponent, pairs in matches:
+        for number, (as_white, as_black) in enumerate(pairs):
+            for white, black, mine in ((player, opponent, as_white), (opponent, player, as_black)):
+                won = mine if white == player else {"1": "0", "0": "1", "=": "="}[mine]
+                result = {"1": "1-0", "0": "0-1", "=": "1/2-1/2"}[won]
+                row = dict.fromkeys(COLUMNS, 0) | {"white": white, "black": black, "result": result}
+                row |= {"opening": f"book:{number}", "repeat_of": -1, "moves": "", "reason": "", "fen": ""}
+                rows.append(row | {"game": len(rows)})
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def games():
+    return _games(
+        (FORWARD, "base", ["1=", "1=", "=0", "11"]),
+        (ENTROPY, "base", ["00", "=0", "0=", "00"]),
+        ("control", "base", ["00", "0=", "00", "10"]),
+        (FORWARD, ENTROPY, ["11", "1="]),
+        (FORWARD, "control", ["11", "10"]),
+        (ENTROPY, "control", ["=0", "10"]),
+    )
+
+
+def _model(name, k, n=2000, hard=None):
+    suites = {"main": (k, n), "selection": (k, n)} | ({} if hard is None else {"hard": (hard, 600)})
+    figures = {
+        suite: {"k": k, "n": n, "accuracy": k / n, "low": wilson(k, n)[0], "high": wilson(k, n)[1]}
+        for suite, (k, n) in suites.items()
+    }
+    cell = None if name in ("base", "control") else Cell.parse(name)
+    return Measured(name, cell, in_grid=cell is not None, suites=figures)
+
+
+@pytest.fixture
+def models():
+    return [_model("base", 700, hard=30), _model(ENTROPY, 690), _model(FORWARD, 780, hard=40)]
+
+
+def test_the_ladder_is_bayeselos_and_the_record_is_counted(games):
+    frame = ladder(games, "base").set_index("player")
+    rated = bayeselo(games, fit=("advantage", "draw"), base="base")
+    assert frame["elo"].to_dict() == pytest.approx(rated.elo.to_dict())
+    assert frame.index[0] == FORWARD
+    assert frame.at["base", "elo"] == 0
+    assert frame.at["base", "elo_high"] - frame.at["base", "elo_low"] == 0
+    half = (frame["elo_high"] - frame["elo_low"]) / 2
+    assert half.to_dict() == pytest.approx(rated.interval.to_dict())
+    assert frame.loc[FORWARD, ["wins", "draws", "losses", "score"]].tolist() == [4, 3, 1, 5.5 / 8]
+    assert frame.at[FORWARD, "los"] == likelihood_of_superiority(4, 1)
+    assert frame.at[FORWARD, "score_low"] < 5.5 / 8 < frame.at[FORWARD, "score_high"]
+    assert pd.isna(frame.at["base", "wins"])
+    assert frame["games"].to_dict() == {FORWARD: 16, "base": 24, "control": 16, ENTROPY: 16}
+
+
+def test_games_that_do_not_bound_the_fit_are_rated_by_the_defaults(tmp_path):
+    frame = ladder(_games((FORWARD, "base", ["==", "=="])), "base")
+    assert not frame["fitted"].any()
+    assert frame["elo"].abs().max() < 1e-6
+    write_ladder(frame, tmp_path / "ladder", "mini")
+    assert "BayesElo's defaults" in (tmp_path / "ladder.md").read_text()
+    assert "−0.0" not in (tmp_path / "ladder.md").read_text()
+
+
+def test_no_games_leave_dashes(tmp_path):
+    frame = ladder(None, "base")
+    assert frame.empty
+    assert set(record(None, FORWARD, "base").values()) == {None}
+    write_ladder(frame, tmp_path / "ladder", "mini")
+    assert read_games(tmp_path) is None
+    empty = pd.DataFrame(columns=list(COLUMNS)).astype(COLUMNS)
+    empty.to_parquet(tmp_path / "games.parquet")
+    assert read_games(tmp_path) is None
+
+
+def test_damaged_games_are_named(tmp_path):
+    (tmp_path / "games.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match=r"games\.parquet: not games of an arena"):
+        read_games(tmp_path)
+
+
+def test_table1_joins_accuracy_and_strength(games, models, tmp_path, pytestconfig):
+    frame = table1(models, _model("control", 900, hard=60), ladder(games, "base"))
+    assert frame["model"].tolist() == ["base", ENTROPY, FORWARD, "control"]
+    row = frame.set_index("model").loc[FORWARD]
+    assert (row["k"], row["hard_k"], row["wins"], row["losses"]) == (780, 40, 4, 1)
+    assert row["low"] == wilson(780, 2000)[0]
+    assert pd.isna(frame.set_index("model").at[ENTROPY, "hard_k"])
+    paper = load_params(pytestconfig.rootpath / "scales" / "paper.yaml")
+    write_table1(frame, tmp_path / "paper", paper)
+    text = (tmp_path / "paper.md").read_text()
+    assert "2374 ± 37" in text
+    assert "| 4–3–1 " in text
+    assert "Puzzle-tuned control" in text
+    mini = load_params(pytestconfig.rootpath / "scales" / "mini.yaml")
+    write_table1(frame, tmp_path / "mini", mini)
+    assert "2374" not in (tmp_path / "mini.md").read_text()
+
+
+def test_elo_text_is_a_difference_with_its_half_width():
+    row = pd.Series({"elo": -5.84, "elo_low": -14.14, "elo_high": 2.46})
+    assert elo_text(row) == "Δ −5.8 ± 8.3"
+    assert elo_text(pd.Series({"elo": -0.04, "elo_low": -1.04, "elo_high": 0.96})) == "Δ +0.0 ± 1.0"
+    assert elo_text(pd.Series({"elo": 0.0, "elo_low": 0.0, "elo_high": 0.0})) == "0"
+
+
+def test_every_cell_has_its_record_from_the_arena_it_played_in(games, models, tmp_path):
+    """The ladder's players, the swept ones outside it, and the requested cell."""
+    folders = {"argmax": games, "swept": _games(("reverse_kl-fixed-1-s0", "base", ["=1", "=="]))}
+    for name, frame in folders.items():
+        (tmp_path / "arena" / name).mkdir(parents=True)
+        frame.to_parquet(tmp_path / "arena" / name / "games.parquet")
+    (tmp_path / "requested" / "games").mkdir(parents=True)
+    wanted = "forward_kl-adaptive-0.02-s0"
+    _games((wanted, "base", ["11"])).to_parquet(tmp_path / "requested" / "games" / "games.parquet")
+    requested = Measured(wanted, Cell.parse(wanted), requested=True)
+    everyone = [*models, _model("reverse_kl-fixed-1-s0", 700), _model("entropy-fixed-0.1-s0", 1), requested]
+    frame = strength(everyone, tmp_path, "base").set_index("model")
+    assert frame["arena"].to_dict() == {
+        ENTROPY: "argmax",
+        FORWARD: "argmax",
+        "reverse_kl-fixed-1-s0": "swept",
+        wanted: "requested",
+    }
+    assert frame.loc[wanted, ["wins", "draws", "losses"]].tolist() == [2, 0, 0]
+    draw_strength(frame.reset_index(), tmp_path / "strength", "mini")
+    assert (tmp_path / "strength.png").stat().st_size > 1000
+
+
+def test_table5_has_the_ten_configurations_and_the_temperature_control(tmp_path):
+    names = ["base-raw", "base-mu", "base-0.8", *ARMS]
+    sampled = _games(*((name, "base-raw", ["1=", "=0"]) for name in names[1:]))
+    shapes = pd.DataFrame(
+        {"player": names, "positions": 10, "entropy": 1.25, "kl_base_policy": 0.5, "kl_policy_base": 0.25,
+         "cov5": 0.875, "floored": 0.0}
+    )  # fmt: skip
+    frame = table5(sampled, shapes)
+    assert frame["player"].tolist() == ["base-raw", "base-mu", *ARMS, "base-0.8"]
+    assert frame["sampling"].tolist() == ["raw", "μ", *(["μ", "raw"] * 4), "τ = 0.8"]
+    assert frame.loc[0, "elo"] == 0
+    assert frame["entropy"].eq(1.25).all()
+    write_table5(frame, tmp_path / "table5", "mini")
+    assert "| Forward-KL prior  | raw " in (tmp_path / "table5.md").read_text()
+    assert table5(None, read_shapes(tmp_path))["elo"].isna().all()
+
+
+def test_dissociation_has_both_axes_with_intervals(games, models, tmp_path):
+    table = table1(models, _model("control", 900), ladder(games, "base"))
+
+    def scores(solved):
+        ids = [f"p{number:02}" for number in range(40)]
+        done = [number < solved for number in range(40)]
+        return {"main": pd.DataFrame({"puzzle_id": ids, "rating": 1500, "solved": done})}
+
+    frames = {"base": scores(20), FORWARD: scores(26), "control": scores(38)}
+    data = dissociation_data(table, frames).set_index("model")
+    assert data.index.tolist() == [FORWARD, "control"]  # the entropy arm was not scored
+    assert data.at[FORWARD, "gain"] == pytest.approx(6 / 40)
+    assert data.at[FORWARD, "gain_low"] < 6 / 40 < data.at[FORWARD, "gain_high"]
+    assert data.at["control", "elo"] < 0 < data.at["control", "gain_low"]
+    draw_dissociation(data.reset_index(), tmp_path / "dissociation", "mini")
+    assert json.loads(json.dumps(data["n"].tolist())) == [40, 40]
+    assert (tmp_path / "dissociation.png").stat().st_size > 1000
