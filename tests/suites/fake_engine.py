@@ -80,7 +80,7 @@ def search(board, multipv):
     if what == "torn block":  # a deeper block of which only the beginning comes
         lines.append(info(1, lines[-1].split()[-1], "cp 7777"))
     if what == "talk":
-        lines = ["info string score cp 5 pv a1a1", "info currmove e2e4 currmovenumber 1", "?", "", *lines]
+        lines = ["info depth 1", "?", "", *lines, "info string score cp 5 pv a1a1", "info score cp 5 nodes 1"]
     if what == "earlier block":
         lines = [line.replace("score", "score cp 5000 upperbound nodes 1 was") for line in lines] + lines
     for line in lines:

@@ -118,7 +118,16 @@ def test_mate_scores_and_bounds() -> None:
     assert Line("e2e4", 9999, None).mates_in is None
 
 
-@pytest.mark.parametrize("what", ["talk", "torn block", "earlier block"])
+@pytest.mark.parametrize("multipv", [1, 3])
+def test_lines_that_tell_of_no_move_are_passed_over(
+    settings: EngineSettings, fake: FakeEngine, tmp_path: Path, multipv: int
+) -> None:
+    fake.follow(fens={FENS[0]: "talk"})
+    found = analyse_positions([FENS[0]], replace(settings, multipv=multipv), tmp_path / "j")
+    assert found.rows == [(expected(FENS[0], multipv),)]
+
+
+@pytest.mark.parametrize("what", ["torn block", "earlier block"])
 def test_the_last_complete_block_counts(
     settings: EngineSettings, fake: FakeEngine, tmp_path: Path, what: str
 ) -> None:
