@@ -1,7 +1,8 @@
 """A UCI engine that plays nothing and misbehaves on demand.
 
 Tests copy it, beside a JSON file of the same name: "fens" gives what happens at a position, "start" how it
-starts, "mates" a move -> mate length per position. Beside it, it counts its starts and logs its commands.
+starts, "mates" a move -> mate length per position or per "FEN in N lines". Beside it, it counts its starts
+and logs its commands.
 """
 
 import json
@@ -39,7 +40,8 @@ def info(index, move, score):
 
 
 def answer(board, multipv):
-    mates = SCRIPT.get("mates", {}).get(board.fen(), {})
+    mates = SCRIPT.get("mates", {})
+    mates = mates.get(f"{board.fen()} in {multipv} lines", mates.get(board.fen(), {}))
     # Mates of the side to move first, the shortest before all; then what is no mate, then being mated.
     value = {uci: (1000 if mate > 0 else -1000) - mate for uci, mate in mates.items()}
     moves = sorted((move.uci() for move in board.legal_moves), key=lambda uci: (-value.get(uci, 0), uci))
@@ -80,7 +82,7 @@ def search(board, multipv):
     if what == "torn block":  # a deeper block of which only the beginning comes
         lines.append(info(1, lines[-1].split()[-1], "cp 7777"))
     if what == "talk":
-        lines = ["info string score cp 5 pv a1a1", "info currmove e2e4 currmovenumber 1", "?", "", *lines]
+        lines = ["info depth 1", "?", "", *lines, "info string score cp 5 pv a1a1", "info score cp 5 nodes 1"]
     if what == "earlier block":
         lines = [line.replace("score", "score cp 5000 upperbound nodes 1 was") for line in lines] + lines
     for line in lines:

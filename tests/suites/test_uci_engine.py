@@ -118,7 +118,16 @@ def test_mate_scores_and_bounds() -> None:
     assert Line("e2e4", 9999, None).mates_in is None
 
 
-@pytest.mark.parametrize("what", ["talk", "torn block", "earlier block"])
+@pytest.mark.parametrize("multipv", [1, 3])
+def test_lines_that_tell_of_no_move_are_passed_over(
+    settings: EngineSettings, fake: FakeEngine, tmp_path: Path, multipv: int
+) -> None:
+    fake.follow(fens={FENS[0]: "talk"})
+    found = analyse_positions([FENS[0]], replace(settings, multipv=multipv), tmp_path / "j")
+    assert found.rows == [(expected(FENS[0], multipv),)]
+
+
+@pytest.mark.parametrize("what", ["torn block", "earlier block"])
 def test_the_last_complete_block_counts(
     settings: EngineSettings, fake: FakeEngine, tmp_path: Path, what: str
 ) -> None:
@@ -194,6 +203,26 @@ def test_an_absent_engine_voids_all_and_is_named(tmp_path: Path) -> None:
     found = analyse_positions(FENS, settings, tmp_path / "j")
     assert found.rows == [None] * 4
     assert "no-such-engine: no such engine program. Install it" in found.void[FENS[0]]
+
+
+def test_an_engine_that_cannot_be_run_voids_all(
+    settings: EngineSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_more_processes(*arguments: object, **options: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("subprocess.Popen", no_more_processes)
+    found = analyse_positions(FENS, settings, tmp_path / "j")
+    assert found.rows == [None] * 4
+    assert "cannot be started" in found.void[FENS[0]]
+
+
+def test_an_engine_may_be_named_as_on_the_path(
+    settings: EngineSettings, fake: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(fake.program.parent), prepend=os.pathsep)
+    found = analyse_positions(FENS[:1], replace(settings, program=Path(fake.program.name)), tmp_path / "j")
+    assert found.void == {}
 
 
 def test_an_engine_without_multipv_shows_one_line(

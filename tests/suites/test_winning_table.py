@@ -330,6 +330,22 @@ def test_more_lines_are_asked_for_until_one_is_no_mate(few: Path, tmp_path: Path
     assert 32 < len(moves) < 64
 
 
+def test_a_mate_once_seen_is_not_lost_when_more_lines_see_less(
+    few: Path, tmp_path: Path, fake: FakeEngine
+) -> None:
+    first = fens_of(PUZZLE)[0]
+    fake.follow(
+        mates={
+            f"{first} in 4 lines": {"e4e8": 2, "e4h7": 2, "d5d6": 7, "a3b4": 3},
+            f"{first} in 8 lines": {"e4e8": 4, "e4h7": 5, "g2g3": 2},
+        }
+    )
+    make_winning_sets(few, tmp_path / "t.csv", engine=fake.program, nodes=99, workers=1)
+    row = read_winning_table(tmp_path / "t.csv").row(PUZZLE)
+    assert row.optimal[0] == ("e4e8", "e4h7", "g2g3")
+    assert row.any_mate[0] == ("e4e8", "a3b4", "d5d6", "e4h7", "g2g3")
+
+
 def test_a_position_without_an_answer_leaves_its_puzzle_out(
     few: Path, tmp_path: Path, fake: FakeEngine
 ) -> None:

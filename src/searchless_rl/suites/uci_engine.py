@@ -113,14 +113,17 @@ class UciEngine:
         program = shutil.which(settings.program)
         if program is None:
             raise EngineError(f"{settings.program}: no such engine program. Install it or name its path.")
-        self._process = subprocess.Popen(
-            [*NICE, program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [*NICE, program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise EngineError(f"{settings.program}: cannot be started ({error})") from error
         try:
             self.version, options = self._introduction()
             self._max_lines = options.get("MultiPV") or 1
