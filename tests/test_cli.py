@@ -34,7 +34,7 @@ def test_scale_then_errors_that_say_what_to_do(workspace, capsys):
     assert "write TERM-TAU-BETA-sSEED" in _fails(capsys, "train", "forward_kl")
     assert "base.pb.gz" in _fails(capsys, "tactics", "base")
     assert "known: bt4, maia-1900" in _fails(capsys, "fetch", "stockfish")
-    assert "torre_6605_2026.csv" in _fails(capsys, "suites")
+    assert "torre_6605_winning.csv" in _fails(capsys, "suites")
 
 
 def test_a_wrong_parameter_stops_a_stage(workspace, capsys):

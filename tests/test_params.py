@@ -14,7 +14,7 @@ SCALE_FILES = sorted((ROOT / "scales").glob("*.yaml"))
 
 
 def _keys(value, prefix=""):
-    if not isinstance(value, dict) or prefix in ("grid.cells.", "grid.warm_starts."):
+    if not isinstance(value, dict) or prefix in ("grid.cells.", "grid.warm_starts.", "arena.anchor."):
         return {prefix}
     return {key for name, item in value.items() for key in _keys(item, f"{prefix}{name}.")}
 
@@ -74,8 +74,18 @@ def test_every_scale_has_the_papers_method_and_no_extension(path):
         ("ema_decay: 0.98", "ema_decay: 1.0", ("selfplay.ema_decay", "1.0", "less than 1")),
         ("precision: auto", "precision: half", ("selfplay.precision", "'half'", "'bf16'")),
         ("warmup_steps: 24", "warmup_steps: 2400", ("warmup_steps 2400 exceeds steps 240",)),
-        ("suites: [selection, main, hard]", "suites: [main]", ("name selection",)),
-        ("suites: [selection, main, hard]", "suites: [selection, selection]", ("each suite once",)),
+        ("suites: [selection, main]", "suites: [main]", ("name selection",)),
+        ("  games: 20", "  games: 21", ("arena.games", "even number")),
+        ("openings: 30", "openings: 20", ("games_against_base 60", "openings")),
+        ("mass_floor: 1.0e-5", "mass_floor: 1.0", ("coverage.mass_floor", "less than 1")),
+        ("[0.8, 0.6]", "[0.8, 0]", ("base_temperatures", "greater than 0")),
+        ("pool: selected", "pool: all", ("arena.pool", "'selected' or 'swept'")),
+        (
+            "winning: data/lichess/torre_6605_winning.csv",
+            "winning: null\n  any_forced_mate: true",
+            ("any_forced_mate", "Duplicate"),
+        ),
+        ("suites: [selection, main]", "suites: [selection, selection]", ("each suite once",)),
         ("max_plies: 512", "max_plies: 60", ("warm_start_moves 30 can reach max_plies 60",)),
         ("threads: 1", "threads: 100000", ("threads", "100000", "1024")),
         ("backbone: 9.0e-6", "backbone: '9e-6'", ("selfplay.learning_rates.backbone", "quotes")),

@@ -48,6 +48,7 @@ def make_pipeline(root: Path, cells: tuple[str, ...] = CELLS, steps: int = 12) -
     for place, text in enumerate(cells):
         write_cell(root, params, text, steps)
         write_summary(root, text, 0.62 if text == BEST else 0.50 + 0.001 * place)
+    write_control(root, steps)
     write_text(root / "reports/smoke/table1.csv", "model,accuracy\nbase,0.4\n")
     write_text(root / "paper_figures/smoke/figure5.csv", "beta,accuracy\n0.01,0.5\n")
     write_text(root / "params.yaml", (ROOT / "scales/smoke.yaml").read_text(encoding="utf-8"))
@@ -75,6 +76,15 @@ def write_cell(root: Path, params: Params, text: str, steps: int = 12, shift: fl
             "final": {"entropy": 1.5, "kl_base_policy": 0.012},
         },
     )
+
+
+def write_control(root: Path, steps: int = 12) -> None:
+    """The puzzle-tuned control, with curves of its own."""
+    lines = [json.dumps({"step": step, "loss": 1 / step}) + "\n" for step in range(1, steps + 1)]
+    write_text(root / "data/control/metrics.jsonl", "".join(lines))
+    write_json(root / "data/control/control.json", {"precision": "float32", "final": {"loss": 0.5}})
+    summary = {"weights_sha256": "d" * 64, "suites": {"main": {"accuracy": 0.6, "k": 6, "n": 10}}}
+    write_json(root / "data/evaluated/control/summary.json", summary)
 
 
 def write_summary(root: Path, model: str, accuracy: float) -> None:

@@ -38,14 +38,14 @@ def test_a_killed_server_is_completed_after_its_restart(
 
     with mlflow_server(root, port) as address:
         report = sync(params, root)
-        assert report.done == ("base", *CELLS, "pipeline")
+        assert report.done == ("base", "control", *CELLS, "pipeline")
         assert report.tracking_uri == address
         from mlflow import MlflowClient
 
         client = MlflowClient(address)
         experiment = client.get_experiment_by_name("searchless/smoke")
         runs = client.search_runs([experiment.experiment_id])
-        assert len(runs) == len(CELLS) + 2
+        assert len(runs) == len(CELLS) + 3
         (best,) = [run for run in runs if run.info.run_name == BEST]
         served = client.download_artifacts(best.info.run_id, "cell.json", str(root))
         assert json.loads(Path(served).read_text())["cell"] == BEST
@@ -62,7 +62,7 @@ def test_a_store_filled_directly_goes_on_behind_a_server(root: Path, params: Par
         client = MlflowClient(address)
         experiment = client.get_experiment_by_name("searchless/smoke")
         runs = client.search_runs([experiment.experiment_id])
-        assert len(runs) == len(CELLS) + 2
+        assert len(runs) == len(CELLS) + 3
         for run in runs:
             assert client.list_artifacts(run.info.run_id), run.info.run_name
     assert default_store(root) == f"sqlite:///{root}/mlflow.db"
@@ -86,7 +86,14 @@ def test_the_run_table_answers_which_term_and_which_beta(root: Path, params: Par
     table = _RunTable()
     table.feed(page)
     rows = [table.rows[index] for index in sorted(table.rows)]
-    assert [row["attributes.`Run Name`"] for row in rows] == [BEST, CELLS[3], CELLS[2], CELLS[0], "base"]
+    assert [row["attributes.`Run Name`"] for row in rows] == [
+        BEST,
+        CELLS[3],
+        CELLS[2],
+        CELLS[0],
+        "base",
+        "control",
+    ]
     assert (
         rows[0].items()
         >= {

@@ -20,7 +20,7 @@ from fake_pipeline import CELLS, sync_process
 from searchless_rl.params import Params
 from searchless_rl.tracking import SyncReport, default_store, sync
 
-ALL = ["base", *CELLS, "pipeline"]
+ALL = ["base", "control", *CELLS, "pipeline"]
 
 
 def reason(report: SyncReport) -> str:
@@ -81,8 +81,8 @@ def test_no_server(root: Path, params: Params) -> None:
 
     assert reason(report) == "no server listens there (connection refused)"
     assert report.message == (
-        f"sync: 6 of 6 runs pending in http://127.0.0.1:{port}, experiment searchless/smoke: base: "
-        "no server listens there (connection refused) (and 5 more); `searchless sync` completes it"
+        f"sync: 7 of 7 runs pending in http://127.0.0.1:{port}, experiment searchless/smoke: base: "
+        "no server listens there (connection refused) (and 6 more); `searchless sync` completes it"
     )
 
 

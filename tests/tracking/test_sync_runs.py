@@ -75,10 +75,10 @@ def test_one_run_per_cell_under_one_parent(root: Path, params: Params) -> None:
     report = sync(params, root)
 
     assert report.pending == ()
-    assert report.done == ("base", *CELLS, "pipeline")
+    assert report.done == ("base", "control", *CELLS, "pipeline")
     runs = by_name(root)
     parent = runs.pop(next(name for name in runs if name.startswith("pipeline-no-git-")))
-    assert set(runs) == {"base", *CELLS}
+    assert set(runs) == {"base", "control", *CELLS}
     assert {run.data.tags["mlflow.parentRunId"] for run in runs.values()} == {parent.info.run_id}
     assert {run.info.status for run in (parent, *runs.values())} == {"FINISHED"}
     assert parent.data.params["selfplay.learning_rates.backbone"] == str(
@@ -170,6 +170,7 @@ def test_artifacts_lie_beside_the_database_under_addresses_that_travel(root: Pat
             found
             == {
                 "base": {"summary.json"},
+                "control": {"control.json", "summary.json"},
                 "cell": {"cell.json", "summary.json"},
                 "pipeline": {"params.yaml", "reports/table1.csv", "paper_figures/figure5.csv"},
             }[kind]
@@ -225,7 +226,7 @@ def test_new_parameters_give_a_parent_that_refers_to_the_unchanged_runs(root: Pa
     assert parent.data.tags["searchless.kind"] == "pipeline"
     revision = parent.data.tags["searchless.revisions"]
     members = [run for run in runs if revision in run.data.tags["searchless.revisions"].split(",")]
-    assert {run.info.run_name for run in members} >= {"base", *CELLS}
+    assert {run.info.run_name for run in members} >= {"base", "control", *CELLS}
     children = [run for run in members if run is not parent]
     assert all(run.data.tags["mlflow.parentRunId"] != parent.info.run_id for run in children)
 
@@ -282,7 +283,7 @@ def test_missing_and_faulty_cells_wait_while_the_others_go_on(root: Path, params
     lines.write_text(lines.read_text().replace('"loss": 0.5', '"loss": NaN'))
     report = sync(params, root)
 
-    assert report.done == ("base", good, "pipeline")
+    assert report.done == ("base", "control", good, "pipeline")
     why = {item.what: item.why for item in report.pending}
     assert list(why) == [missing, torn, nan]
     assert why[missing].startswith(f"data/tactics/{missing}/summary.json is not made yet")
@@ -345,7 +346,7 @@ def test_the_report_is_the_same_every_time_and_on_every_machine(root: Path, para
     assert json.loads(first) == {
         "tracking_uri": "sqlite:///mlflow.db",
         "experiment": "searchless/smoke",
-        "done": ["base", *CELLS, "pipeline"],
+        "done": ["base", "control", *CELLS, "pipeline"],
         "pending": [],
     }
 
@@ -366,3 +367,24 @@ def test_the_commit_is_part_of_the_revision(root: Path, params: Params) -> None:
 def test_making_a_database_leaves_logging_and_folder_alone(empty_store: EmptyStore) -> None:
     assert empty_store.logging_after == empty_store.logging_before
     assert [path.name for path in empty_store.database.parent.iterdir()] == ["mlflow.db"]
+
+
+def test_chosen_models_show_every_suite_and_their_games(root: Path, params: Params) -> None:
+    """What the stages evaluate and arena measured is part of a cell's run, and a change of it a new run."""
+    chosen = {"forward_kl-adaptive": {"cell": BEST, "k": 1, "n": 2, "weights_sha256": "e" * 64}}
+    write_json(root / "data/selected/selection.json", chosen)
+    suites = {"mate2": {"accuracy": 0.75, "k": 3, "n": 4, "low": None}}
+    folder = root / "data/evaluated/selected-forward_kl-adaptive"
+    write_json(folder / "summary.json", {"weights_sha256": "e" * 64, "suites": suites})
+    ladder = f"player,elo,elo_low,elo_high,points\n{BEST},12.5,-3.0,28.0,0.52\nbase,0,0,0,0.5\n"
+    write_text(root / "reports/smoke/ladder.csv", ladder)
+    assert sync(params, root).pending == ()
+    runs = by_name(root)
+    metrics = runs[BEST].data.metrics
+    assert metrics["mate2/accuracy"] == 0.75
+    assert "mate2/accuracy_low" not in metrics
+    assert metrics["arena/elo"] == 12.5
+    assert runs["base"].data.metrics["arena/points"] == 0.5
+    assert "arena/elo" not in runs[CELLS[2]].data.metrics
+    write_text(root / "reports/smoke/ladder.csv", "player,elo\nbase,0\n")
+    assert {item.what for item in sync(params, root).pending} >= {BEST, "base"}

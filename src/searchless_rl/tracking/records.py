@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from searchless_rl.cells import Cell, format_beta
 from searchless_rl.files import flatten, sha256_of
 from searchless_rl.params import Params
+from searchless_rl.tracking.measured import evaluated_suites, strength_metrics
 
 REPORT_FOLDERS = ("reports", "paper_figures")
 REPORT_SUFFIXES = {".csv", ".md", ".tex", ".json", ".pdf", ".png"}
@@ -67,14 +68,40 @@ def read_base(root: Path, params: Params) -> RunRecord:
     path = root / "data/tactics/base/summary.json"
     _require(root, path)
     summary = _Document(root, path)
+    more = _measured_elsewhere(root, params, "base")
     return RunRecord(
         name="base",
-        key=_hash_of("base", params.base, sha256_of(path)),
+        key=_hash_of("base", params.base, sha256_of(path), *_told(more)),
         params={"base": params.base},
         tags={"searchless.kind": "base", "searchless.arm": "base", **_weights(summary)},
-        metrics=_suite_metrics(summary),
+        metrics=_suite_metrics(summary.suites()) | more,
         curves=None,
         artifacts={"summary.json": path},
+    )
+
+
+def read_control(root: Path, params: Params) -> RunRecord:
+    """The puzzle-tuned control; its curves are not read yet.
+
+    Raises:
+        MissingFile, MalformedFile: a file of the control is absent, or not a good one.
+    """
+    folder, tactics = root / "data/control", root / "data/evaluated/control/summary.json"
+    manifest, metrics = folder / "control.json", folder / "metrics.jsonl"
+    for path in (manifest, metrics, tactics):
+        _require(root, path)
+    trained, summary = _Document(root, manifest), _Document(root, tactics)
+    more = _measured_elsewhere(root, params, "control")
+    final = {f"final/{name}": value for name, value in trained.numbers("final").items()}
+    hashes = map(sha256_of, (manifest, metrics, tactics))
+    return RunRecord(
+        name="control",
+        key=_hash_of("control", params.base, *hashes, *_told(more)),
+        params={"base": params.base, "precision": trained.text("precision")},
+        tags={"searchless.kind": "control", "searchless.arm": "control", **_weights(summary)},
+        metrics=_suite_metrics(summary.suites()) | final | more,
+        curves=metrics,
+        artifacts={"control.json": manifest, "summary.json": tactics},
     )
 
 
@@ -94,9 +121,11 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
     if trained.text("cell") != cell.id:
         trained.refuse(f"is about {trained.text('cell')}")
     final = {f"final/{name}": value for name, value in trained.numbers("final").items()}
+    more = _measured_elsewhere(root, params, cell.id)
+    hashes = map(sha256_of, (manifest, metrics, tactics))
     return RunRecord(
         name=cell.id,
-        key=_hash_of("cell", cell.id, params.base, *map(sha256_of, (manifest, metrics, tactics))),
+        key=_hash_of("cell", cell.id, params.base, *hashes, *_told(more)),
         params={
             "term": cell.term,
             "tau": cell.tau,
@@ -115,7 +144,7 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
             "searchless.warm_start_sha256": trained.text("warm_start_sha256"),
             **_weights(summary),
         },
-        metrics=_suite_metrics(summary) | final,
+        metrics=_suite_metrics(summary.suites()) | final | more,
         curves=metrics,
         artifacts={"cell.json": manifest, "summary.json": tactics},
     )
@@ -220,13 +249,26 @@ class _Document:
         return suites
 
 
-def _suite_metrics(summary: _Document) -> dict[str, float]:
+def _suite_metrics(suites: Mapping[str, Mapping[str, float | None]]) -> dict[str, float]:
     return {
         f"{suite}/{SUITE_METRICS[name]}": value
-        for suite, figures in summary.suites().items()
+        for suite, figures in suites.items()
         for name, value in figures.items()
-        if name in SUITE_METRICS
+        if name in SUITE_METRICS and value is not None
     }
+
+
+def _measured_elsewhere(root: Path, params: Params, model: str) -> dict[str, float]:
+    """Figures of the stages `evaluate` and `arena`, of models that were chosen or played."""
+    try:
+        suites = {} if model == "control" else evaluated_suites(root, model)
+        return _suite_metrics(suites) | strength_metrics(root, params, model)
+    except ValueError as error:
+        raise MalformedFile(str(error)) from error
+
+
+def _told(metrics: Mapping[str, float]) -> list[str]:
+    return [f"{name}={value!r}" for name, value in sorted(metrics.items())]
 
 
 def _weights(summary: _Document) -> dict[str, str]:

@@ -31,6 +31,7 @@ from searchless_rl.tracking.records import (
     hash_of_files,
     read_base,
     read_cell,
+    read_control,
     read_curves,
     report_files,
 )
@@ -161,7 +162,7 @@ class _Sync:
         self.cells = [
             Cell.parse(text) for text in dict.fromkeys((*self.params.grid.cells, self.params.cell.id))
         ]
-        self.names = ["base", *(cell.id for cell in self.cells), PIPELINE]
+        self.names = ["base", "control", *(cell.id for cell in self.cells), PIPELINE]
         self.params_hash = params_hash(self.params)
         self.commit = git_commit(self.root)
         self.revision = f"{self.commit[:12]}-{self.params_hash[:12]}"
@@ -190,7 +191,11 @@ class _Sync:
 
     def _readers(self) -> dict[str, Callable[[], RunRecord]]:
         cells = {cell.id: partial(read_cell, self.root, self.params, cell) for cell in self.cells}
-        return {"base": partial(read_base, self.root, self.params), **cells}
+        return {
+            "base": partial(read_base, self.root, self.params),
+            "control": partial(read_control, self.root, self.params),
+            **cells,
+        }
 
     def _attempt(self, name: str, action: Callable[[], None]) -> None:
         """Do one item; its own faults are its own, those of the store end the sync."""
