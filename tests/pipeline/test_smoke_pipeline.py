@@ -10,12 +10,14 @@ import sys
 import time
 from pathlib import Path
 
+import chess.pgn
 import pandas as pd
 import psutil
 import pytest
 from ruamel.yaml import YAML
 
 from searchless_rl.evaluation.intervals import wilson
+from searchless_rl.reports.models import COVERED, EVALUATED
 
 pytestmark = pytest.mark.slow
 
@@ -124,17 +126,37 @@ def test_every_output_is_there(clone):
     for row in table6.itertuples():
         assert (row.low, row.high) == pytest.approx(wilson(row.k, row.n), abs=1e-15)
         assert row.n == 120
-    for name in ("table1", "table2", "table6"):
+    for name in (*(f"table{number}" for number in range(1, 7)), "ladder", "coverage", "deviations"):
         for suffix in ("csv", "md", "tex"):
             assert (reports / f"{name}.{suffix}").stat().st_size > 100
-    for suffix in ("pdf", "png", "csv"):
-        assert (clone / "paper_figures" / "smoke" / f"figure5.{suffix}").stat().st_size > 100
+    for name in (*(f"figure{number}" for number in range(5, 11)), "dissociation", "strength"):
+        for suffix in ("pdf", "png", "csv"):
+            assert (clone / "paper_figures" / "smoke" / f"{name}.{suffix}").stat().st_size > 100
+    for name in ("paired", "recovery", "strength", "cells", "learning_curves"):
+        assert len(pd.read_csv(reports / f"{name}.csv")) > 0
     timings = json.loads((reports / "timings.json").read_text())
-    assert len(timings["stages"]) == 1 + 4 + 2 * 14 + 1 + 4
+    assert len(timings["stages"]) == 1 + 4 + 2 * 14 + 4 + len(EVALUATED) + len(COVERED) + 3 + 4
     assert all(stage["peak_memory_mib"] < 4096 for stage in timings["stages"].values())
     sync = json.loads((reports / "sync.json").read_text())
     assert sync["pending"] == []
-    assert len(sync["done"]) == 1 + 14 + 1
+    assert len(sync["done"]) == 2 + 14 + 1
+
+
+def test_every_game_opens_in_python_chess_and_is_what_the_table_counts(clone):
+    """PGN read with no error; the counts of Table 1 are those of the games."""
+    table = pd.read_csv(clone / "reports" / "smoke" / "table1.csv").set_index("model")
+    games = []
+    with (clone / "data" / "arena" / "argmax" / "games.pgn").open() as stream:
+        while game := chess.pgn.read_game(stream):
+            assert not game.errors
+            games.append(game.headers)
+    assert len(games) == 9 * 4 + 36 * 2
+    for model, row in table.iterrows():
+        if model == "base":
+            continue
+        met = [each for each in games if {each["White"], each["Black"]} == {model, "base"}]
+        won = sum(each["Result"] == ("1-0" if each["White"] == model else "0-1") for each in met)
+        assert (len(met), won) == (4, row["wins"])
 
 
 def test_nothing_is_left_to_do(clone):
