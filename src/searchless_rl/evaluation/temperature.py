@@ -6,25 +6,27 @@ import numpy as np
 
 from searchless_rl.board import LegalMoves
 
+COLDEST = 1e-8
+"""Temperatures below are taken as this one: the argmax, without overflow."""
+
 
 def wdl_entropy(wdl: np.ndarray) -> np.ndarray:
-    """Entropy in nats, 0 to ln 3, of win/draw/loss probabilities [N, 3]: the adaptive τ (section 2.3)."""
+    """Entropy in nats, float64 [N] in 0 to ln 3, of win/draw/loss probabilities [N, 3]."""
     wide = wdl.astype(np.float64)
-    return -(wide * np.log(wide, where=wide > 0, out=np.zeros_like(wide))).sum(1)
+    return -(wide * np.log(np.where(wide > 0, wide, 1.0))).sum(1)
 
 
 def temper(log_policy: np.ndarray, legal: LegalMoves, tau: np.ndarray) -> np.ndarray:
-    """log μ with μ ∝ π^(1/τ) over the legal moves of each position (section 2.3).
+    """log μ with μ ∝ π^(1/τ), float64 [M].
 
     Args:
-        log_policy: float64 [M] log π, aligned with `legal.index`.
-        legal: legal moves of N positions, at least one each.
-        tau: [N] temperatures >= 0; towards 0 the argmax (ties share), without overflow.
-
-    Returns:
-        float64 [M].
+        log_policy: float64 [M] log-probabilities of the legal moves of N positions.
+        legal: these moves.
+        tau: float64 [N] temperatures >= 0; towards 0 the argmax (ties share), without overflow; at 1 the
+            policy itself, to the bit.
     """
-    begin, row = legal.start[:-1], legal.row
-    scores = log_policy - np.maximum.reduceat(log_policy, begin)[row]
-    scores /= np.maximum(tau, 1e-8)[row]
-    return scores - np.log(np.add.reduceat(np.exp(scores), begin))[row]
+    first = legal.start[:-1]
+    top = np.maximum.reduceat(log_policy, first)
+    scores = (log_policy - top[legal.row]) / np.maximum(tau, COLDEST)[legal.row]
+    scores -= np.log(np.add.reduceat(np.exp(scores), first))[legal.row]
+    return np.where((tau == 1)[legal.row], log_policy, scores)

@@ -12,14 +12,12 @@ import numpy as np
 
 from searchless_rl.board import GameBatch, LegalMoves
 from searchless_rl.evaluation.policy import Choice, argmax_moves, log_probabilities
+from searchless_rl.evaluation.temperature import temper, wdl_entropy
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
 
 Temperature = float | Literal["adaptive"]
 """τ of μ ∝ π^(1/τ): 0 is the argmax, 1 the raw policy, "adaptive" the entropy in nats of the network's own
 win/draw/loss probabilities at the position."""
-
-COLDEST = 1e-8
-"""Temperatures below are taken as this one: the argmax, without overflow."""
 
 
 @dataclass(frozen=True)
@@ -57,28 +55,6 @@ def check_temperature(temperature: Temperature) -> None:
         raise ValueError(
             f'temperature {temperature!r}; allowed: "adaptive" or a number >= 0 (0 is the argmax)'
         )
-
-
-def wdl_entropy(wdl: np.ndarray) -> np.ndarray:
-    """Entropy in nats, float64 [N] in 0 to ln 3, of win/draw/loss probabilities [N, 3]."""
-    wide = wdl.astype(np.float64)
-    return -(wide * np.log(np.where(wide > 0, wide, 1.0))).sum(1)
-
-
-def temper(log_policy: np.ndarray, legal: LegalMoves, tau: np.ndarray) -> np.ndarray:
-    """log μ with μ ∝ π^(1/τ), float64 [M].
-
-    Args:
-        log_policy: float64 [M] log-probabilities of the legal moves of N positions.
-        legal: these moves.
-        tau: float64 [N] temperatures >= 0; towards 0 the argmax (ties share), without overflow; at 1 the
-            policy itself, to the bit.
-    """
-    first = legal.start[:-1]
-    top = np.maximum.reduceat(log_policy, first)
-    scores = (log_policy - top[legal.row]) / np.maximum(tau, COLDEST)[legal.row]
-    scores -= np.log(np.add.reduceat(np.exp(scores), first))[legal.row]
-    return np.where((tau == 1)[legal.row], log_policy, scores)
 
 
 def sample_moves(log_mu: np.ndarray, legal: LegalMoves, uniform: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ from searchless_rl.selfplay.lock import exclusive
 
 GAMES, PGN, SUMMARY = "games.parquet", "games.pgn", "summary.json"
 _PACKAGE = Path(__file__).resolve().parents[2]
+_MODULES = ("policy.py", "temperature.py")
 
 
 def sample_openings(book: Path, out: Path, *, count: int, seed: int) -> None:
@@ -149,4 +150,5 @@ def run_shape(
 
 def _code() -> str:
     """Fingerprint of what decides a game."""
-    return sha256_of_tree(*(_PACKAGE / name for name in ("board", "nets", "lc0", "evaluation/arena")))
+    folders = sha256_of_tree(*(_PACKAGE / name for name in ("board", "nets", "lc0", "evaluation/arena")))
+    return "-".join([folders, *(sha256_of(_PACKAGE / "evaluation" / name) for name in _MODULES)])
