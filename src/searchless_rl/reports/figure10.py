@@ -1,0 +1,28 @@
+"""Figure 10: trajectory coverage from three opening tabiyas (paper appendix H)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from searchless_rl.evaluation.tabiyas import START
+from searchless_rl.reports.coverage import Shown, coverage_curves
+from searchless_rl.reports.coverage_plot import draw_panels
+from searchless_rl.reports.style import write_figure
+
+PAGE_WIDTH = 6.9  # inches, both columns of a page
+
+
+def figure10_data(shown: Mapping[str, Shown]) -> pd.DataFrame:
+    """Curves at every tabiya; columns and errors as `reports.coverage.coverage_curves`."""
+    return coverage_curves(shown, lambda position: position != START)
+
+
+def draw_figure10(frame: pd.DataFrame, stem: Path, scale: str) -> None:
+    """Draw and write Figure 10 (PDF, PNG, CSV)."""
+    figure = draw_panels(frame, (PAGE_WIDTH, 2.6), f"Opening tabiyas ({scale} scale)")
+    write_figure(figure, frame, stem)
+    plt.close(figure)
