@@ -23,12 +23,14 @@ from searchless_rl.evaluation.arena.hall import PLY_CAP, play_games
 from searchless_rl.evaluation.arena.openings import Opening, OpeningError, write_openings
 from searchless_rl.evaluation.arena.pgn import game_text, notation
 from searchless_rl.evaluation.arena.players import Player
+from searchless_rl.evaluation.arena.randomness import Stream, game_uniforms
 from searchless_rl.evaluation.arena.results import results_frame, summarize_games
 from searchless_rl.evaluation.arena.schedule import round_robin
 from searchless_rl.evaluation.arena.stage import run_arena
 from searchless_rl.evaluation.policy import TIE
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
+from searchless_rl.selfplay import distributions
 
 BATCH = 8
 PLIES = 40
@@ -209,6 +211,36 @@ def test_replaying_the_pgn_through_the_network_gives_every_argmax_move(played):
         assert ties == row.ties
 
 
+def test_sampled_moves_come_from_the_tempered_policy_by_the_games_numbers(players):
+    """Every move again from self-play's own tempering and sampling, position by position."""
+    games = round_robin(players, OPENINGS, games=2)
+    outcomes = _play(games, players)
+    evaluators = {player.name: _load(player.weights) for player in players}
+    checked = 0
+    for game in games:
+        board, moves = _board(game.opening), list(game.opening.moves)
+        for uci in moves:
+            board.push_uci(uci)
+        numbers = game_uniforms(Stream.ARENA, 5, game.address, PLIES)
+        for ply, uci in enumerate(outcomes[game.number].moves):
+            player = players[game.white if board.turn else game.black]
+            if player.is_sampled:
+                out = evaluators[player.name](encode_game(game.opening.fen, moves)[None])
+                legal = sorted(move_index(board, move) for move in board.legal_moves)
+                mask = torch.ones(1, len(legal), dtype=torch.bool)
+                scores = torch.from_numpy(out.policy[:, legal].astype(np.float64))
+                tau = torch.ones(1, dtype=torch.float64)
+                if player.temperature == "adaptive":
+                    tau = distributions.wdl_entropy(torch.from_numpy(out.wdl).double())
+                mu = distributions.temper(distributions.log_normalize(scores, mask), mask, tau)
+                column = int(distributions.sample(mu, mask, numbers[ply : ply + 1]))
+                assert move_index(board, chess.Move.from_uci(uci)) == legal[column]
+                checked += 1
+            board.push_uci(uci)
+            moves.append(uci)
+    assert checked > 150
+
+
 def test_the_pgn_says_what_was_played(played):
     _, frame, out = played
     text = (out / "games.pgn").read_text()
@@ -260,6 +292,38 @@ def test_a_game_is_the_same_whatever_runs_beside_it(players):
 
 def _zip(games, outcomes):
     return [(game, outcomes[game.number]) for game in games]
+
+
+def test_a_network_is_asked_once_about_a_position(weights):
+    """Argmax players of a network under two names, and a third: as many positions as there are lines."""
+    listed = [Player("a", weights[0]), Player("again-a", weights[0]), Player("b", weights[1])]
+    games = round_robin(listed, OPENINGS, games=8)
+    asked = []
+
+    def load(path):
+        evaluator = _load(path)
+
+        def call(planes):
+            asked.append(len(planes))
+            return evaluator(planes)
+
+        call.batch_size = BATCH
+        return call
+
+    outcomes = list(play_games(games, listed, load, seed=0, max_plies=PLIES, in_flight=len(games)))
+    lines, plies = set(), 0
+    for outcome in outcomes:
+        game = games[outcome.number]
+        first = _board(game.opening).turn == (len(game.opening.moves) % 2 == 0)
+        for ply in range(len(outcome.moves)):
+            player = listed[game.white if first == (ply % 2 == 0) else game.black]
+            lines.add((player.weights, game.opening.id, outcome.moves[:ply]))
+        plies += len(outcome.moves)
+    assert sum(asked) == len(lines) < plies / 2
+    few = list(play_games(games, listed, load, seed=0, max_plies=PLIES, in_flight=2))
+    assert sorted(few, key=lambda outcome: outcome.number) == sorted(
+        outcomes, key=lambda outcome: outcome.number
+    )
 
 
 def test_at_most_so_many_networks_are_in_memory(players):

@@ -1,22 +1,26 @@
 """Games between searchless players, thousands at a time in one process (paper sections 3.2, 3.4, appendix F).
 
 Games do not wait for each other: of all networks, the one with the most positions waiting is asked next,
-about a full batch of them. A network sees its positions in one padded shape only, and a game's random numbers
-have an address of their own, so that a game is the same whatever is played beside it.
+about a full batch of them. Games that have taken the same course so far ask a network once, and argmax moves
+are remembered while games of their opening go on, since networks tuned from one base agree for many moves. A
+network sees its positions in one padded shape only, and a game's random numbers have an address of their own,
+so that a game is the same whatever is played beside it.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
 
-from searchless_rl.board import Ending, GameBatch
+from searchless_rl.board import Ending, GameBatch, LegalMoves
+from searchless_rl.evaluation.arena.openings import Opening
 from searchless_rl.evaluation.arena.players import Player, pick_moves
 from searchless_rl.evaluation.arena.randomness import Stream, game_uniforms
 from searchless_rl.evaluation.arena.schedule import Game
@@ -75,7 +79,8 @@ def play_games(
         seed: of the sampled moves.
         max_plies: a game this long, counted from the standard start position, is a draw.
         in_flight: games at a time, at least 1; bounds memory and changes no result.
-        max_loaded: networks in memory at a time, at least 1 (default: all); changes no result.
+        max_loaded: networks in memory at a time, at least 1 (default: all; BT4 takes 0.75 GB each); those
+            that do not fit are loaded again when it is their turn. Changes no result.
 
     Raises:
         ValueError: an opening that leaves no ply to play below `max_plies`.
@@ -88,7 +93,26 @@ def play_games(
                 f"opening {game.opening.id}: ply {game.opening.plies}, not below max_plies = {max_plies}"
             )
     hall = _Hall(players, load, seed, max_plies, max_loaded)
-    yield from hall.play(iter(games), min(in_flight, len(games)))
+    # Opening by opening, so that games of common course are in flight together.
+    rank = {opening: number for number, opening in enumerate(dict.fromkeys(game.opening for game in games))}
+    by_opening = sorted(games, key=lambda game: rank[game.opening])
+    yield from hall.play(iter(by_opening), min(in_flight, len(games)))
+
+
+class _Lines:
+    """The lines played from an opening: their numbers, and the argmax moves known after them."""
+
+    def __init__(self) -> None:
+        self._following: dict[tuple[int, int], int] = {}
+        self.known: dict[tuple[Path, int], tuple[int, bool]] = {}
+        """(weights, line) -> policy index and whether it is tied."""
+
+    def follow(self, line: int, index: int) -> int:
+        """Number of the line that continues `line` (0 is the opening) with a move."""
+        return self._following.setdefault((line, index), len(self._following) + 1)
+
+
+_Place = tuple[_Lines, int]
 
 
 class _Hall:
@@ -108,27 +132,33 @@ class _Hall:
         self._max_plies = max_plies
         self._max_loaded = max_loaded
         self._loaded: OrderedDict[Path, Evaluator] = OrderedDict()  # the longest unused first
-        self._waiting: dict[Path, deque[int]] = {player.weights: deque() for player in players}
+        # By weights, then by place: the rows that stand there, all answered at once.
+        self._waiting: dict[Path, dict[_Place, list[int]]] = {player.weights: {} for player in players}
+        self._answered: list[tuple[int, int, bool]] = []  # row, move, tied: known without asking
+        self._lines: WeakValueDictionary[Opening, _Lines] = (
+            WeakValueDictionary()
+        )  # alive while rows hold them
 
     def play(self, games: Iterator[Game], rows: int) -> Iterator[Outcome]:
         """Play `games`, `rows` at a time."""
         self._games = GameBatch([None] * rows)
         self._seats: list[Game | None] = [None] * rows
+        self._places: list[_Place | None] = [None] * rows
         self._moves: list[list[str]] = [[] for _ in range(rows)]
         self._ties = np.zeros(rows, np.int64)
         self._uniform: list[np.ndarray | None] = [None] * rows
         self._seat(range(rows), list(islice(games, rows)))
         while True:
-            weights = max(self._waiting, key=self._urgency)
-            queue = self._waiting[weights]
-            if not queue:
-                return
-            evaluator = self._evaluator(weights)
-            chosen = np.array(
-                [queue.popleft() for _ in range(min(evaluator.batch_size, len(queue)))], np.int64
-            )
-            ended = list(self._move(evaluator, chosen))
+            if self._answered:
+                ended = self._step_answered()
+            else:
+                weights = max(self._waiting, key=self._urgency)
+                if not self._waiting[weights]:
+                    return
+                ended = self._ask(weights)
             yield from (outcome for outcome, _ in ended)
+            for _, row in ended:
+                self._places[row] = None
             following = list(islice(games, len(ended)))
             self._seat([row for _, row in ended][: len(following)], following)
 
@@ -154,7 +184,9 @@ class _Hall:
             moves = [self._games.index(rows[place], games[place].opening.moves[ply]) for place in moving]
             self._games.step(np.array([rows[place] for place in moving]), np.array(moves))
         for row, game in zip(rows, games, strict=True):
+            lines = self._lines.setdefault(game.opening, _Lines())
             self._seats[row] = game
+            self._places[row] = (lines, 0)
             self._moves[row] = []
             self._ties[row] = 0
             self._uniform[row] = self._numbers(game)
@@ -167,7 +199,18 @@ class _Hall:
         return game_uniforms(Stream.ARENA, self._seed, game.address, self._max_plies)
 
     def _wait(self, row: int) -> None:
-        self._waiting[self._mover(row).weights].append(row)
+        """Have a row's next move found."""
+        mover, place = self._mover(row), self._place(row)
+        known = None if mover.is_sampled else place[0].known.get((mover.weights, place[1]))
+        if known is None:
+            self._waiting[mover.weights].setdefault(place, []).append(row)
+        else:
+            self._answered.append((row, *known))
+
+    def _place(self, row: int) -> _Place:
+        place = self._places[row]
+        assert place is not None
+        return place
 
     def _game(self, row: int) -> Game:
         game = self._seats[row]
@@ -178,38 +221,64 @@ class _Hall:
         game = self._game(row)
         return self._players[game.white if self._games.is_white[row] else game.black]
 
-    def _move(self, evaluator: Evaluator, rows: np.ndarray) -> Iterator[tuple[Outcome, int]]:
+    def _ask(self, weights: Path) -> list[tuple[Outcome, int]]:
+        """Let a network answer a batch; the games that end with it, and their rows."""
+        evaluator, queue = self._evaluator(weights), self._waiting[weights]
+        groups = [queue.pop(place) for place in list(islice(queue, evaluator.batch_size))]
+        heads = np.array([group[0] for group in groups])
+        evaluation, faults = _evaluate(evaluator, self._games.planes(heads))
+        ended, rows, answers = [], [], []
+        for answer, (group, fault) in enumerate(zip(groups, faults, strict=True)):
+            if fault is None:
+                rows += group
+                answers += [answer] * len(group)
+            else:
+                ended += [(self._failure(row, fault), row) for row in group]
+        if not rows:
+            return ended
+        uniform = np.array([self._draw(row) for row in rows])
+        temperatures = [self._mover(row).temperature for row in rows]
+        policy, wdl = (part[answers] for part in evaluation)
+        legal = _repeat(self._games.legal(heads), answers)
+        choice = pick_moves(Evaluation(policy, wdl), legal, temperatures, uniform)
+        moves, tied = choice.move.tolist(), choice.tied.tolist()
+        for row, temperature, move, is_tied in zip(rows, temperatures, moves, tied, strict=True):
+            if temperature == 0:
+                lines, line = self._place(row)
+                lines.known[weights, line] = (move, is_tied)
+        return ended + self._step(rows, moves, tied)
+
+    def _step_answered(self) -> list[tuple[Outcome, int]]:
+        rows, moves, tied = (list(part) for part in zip(*self._answered, strict=True))
+        self._answered.clear()
+        return self._step(rows, moves, tied)
+
+    def _step(self, rows: list[int], moves: list[int], tied: list[bool]) -> list[tuple[Outcome, int]]:
         """One move in each of `rows`; the games that end with it, and their rows."""
-        planes = self._games.planes(rows)
-        evaluation, faults = _evaluate(evaluator, planes)
-        is_sound = np.array([fault is None for fault in faults], bool)
-        for place in np.flatnonzero(~is_sound).tolist():
-            row = int(rows[place])
-            reason = f"{self._mover(row).name}: {faults[place]} in {self._games.board_fen(row)}"
-            yield self._outcome(row, "*", reason), row
-        rows, evaluation = rows[is_sound], Evaluation(evaluation.policy[is_sound], evaluation.wdl[is_sound])
-        if not len(rows):
-            return
-        listed = rows.tolist()
-        uniform = np.array([self._draw(row) for row in listed])
-        temperatures = [self._mover(row).temperature for row in listed]
-        choice = pick_moves(evaluation, self._games.legal(rows), temperatures, uniform)
-        for row, index in zip(listed, choice.move.tolist(), strict=True):
-            self._moves[row].append(self._games.uci(row, index))
-        self._ties[rows] += choice.tied
-        self._games.step(rows, choice.move)
-        for row in listed:
-            ended = self._ended(row)
-            if ended is None:
+        for row, move in zip(rows, moves, strict=True):
+            self._moves[row].append(self._games.uci(row, move))
+            lines, line = self._place(row)
+            self._places[row] = (lines, lines.follow(line, move))
+        self._ties[rows] += tied
+        self._games.step(np.array(rows), np.array(moves))
+        ended = []
+        for row in rows:
+            verdict = self._verdict(row)
+            if verdict is None:
                 self._wait(row)
             else:
-                yield self._outcome(row, *ended), row
+                ended.append((self._outcome(row, *verdict), row))
+        return ended
+
+    def _failure(self, row: int, fault: str) -> Outcome:
+        reason = f"{self._mover(row).name}: {fault} in {self._games.board_fen(row)}"
+        return self._outcome(row, "*", reason)
 
     def _draw(self, row: int) -> float:
         uniform = self._uniform[row]
         return 0.0 if uniform is None else float(uniform[len(self._moves[row])])
 
-    def _ended(self, row: int) -> tuple[str, str] | None:
+    def _verdict(self, row: int) -> tuple[str, str] | None:
         """Result and reason of a game that is over."""
         ending = Ending(int(self._games.ending[row]))
         if ending == Ending.CHECKMATE:
@@ -222,6 +291,17 @@ class _Hall:
 
     def _outcome(self, row: int, result: str, reason: str) -> Outcome:
         return Outcome(self._game(row).number, result, reason, int(self._ties[row]), tuple(self._moves[row]))
+
+
+def _repeat(legal: LegalMoves, positions: list[int]) -> LegalMoves:
+    """The moves of the listed positions, which may be listed several times or not at all."""
+    if positions == list(range(len(legal.start) - 1)):
+        return legal
+    moves = [legal.index[legal.start[position] : legal.start[position + 1]] for position in positions]
+    counts = [len(each) for each in moves]
+    return LegalMoves(
+        np.concatenate(moves), np.repeat(np.arange(len(moves)), counts), np.cumsum([0, *counts])
+    )
 
 
 def _evaluate(evaluator: Evaluator, planes: np.ndarray) -> tuple[Evaluation, list[str | None]]:

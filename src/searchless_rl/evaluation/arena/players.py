@@ -106,11 +106,13 @@ def pick_moves(
     Returns:
         Moves; only an argmax is ever tied.
     """
-    best = argmax_moves(evaluation.policy, legal)
     is_sampled = np.array([temperature != 0 for temperature in temperatures], bool)
     if not is_sampled.any():
-        return best
+        return argmax_moves(evaluation.policy, legal)
     drawn = sample_moves(played_policy(evaluation, legal, temperatures), legal, uniform)
+    if is_sampled.all():
+        return Choice(drawn, ~is_sampled)
+    best = argmax_moves(evaluation.policy, legal)
     return Choice(np.where(is_sampled, drawn, best.move), best.tied & ~is_sampled)
 
 
