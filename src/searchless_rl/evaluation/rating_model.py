@@ -23,7 +23,7 @@ _NATURAL = math.log(10) / 400  # natural-log units per Elo
 _FIRST_DRAW = 100.0  # Elo; from near 0 the first steps would be short
 _CONVERGED = 1e-6  # Elo; the last step squares what error is left
 _MAX_STEPS = 100
-_SINGULAR = 1e-12  # least share of the greatest eigenvalue; finite ratings have far more
+_SINGULAR = 1e-3  # least share of the greatest eigenvalue; finite ratings have far more
 
 
 class UnboundedRatings(ValueError):
@@ -128,7 +128,7 @@ def maximize(counts: Counts, advantage: float, draw: float, fit: Collection[str]
     """The ratings, and the parameters named in `fit`, of greatest likelihood.
 
     Args:
-        counts: of a pool in which everyone is linked to everyone by games.
+        counts: of a pool linked by games and, where the draw parameter is fitted, not of draws alone.
         advantage, draw: a and d in Elo, d > 0; of no effect where fitted.
         fit: of "advantage" and "draw". Without a single draw the fitted d is 0.
 

@@ -114,7 +114,7 @@ def _check_parameters(advantage: float, draw_elo: float, prior: float, fit: Coll
         raise ValueError(f"draw_elo must be a finite number of Elo above 0, got {draw_elo!r}")
     if not (math.isfinite(prior) and prior >= 0):
         raise ValueError(f"prior must be a finite number of draws, 0 or more, got {prior!r}")
-    if isinstance(fit, str) or not set(fit) <= set(FITTABLE):
+    if not set(fit) <= set(FITTABLE):
         raise ValueError(f"fit must be a tuple of none, one or both of {FITTABLE}, got {fit!r}")
 
 
