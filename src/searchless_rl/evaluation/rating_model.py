@@ -23,7 +23,7 @@ _NATURAL = math.log(10) / 400  # natural-log units per Elo
 _FIRST_DRAW = 100.0  # Elo; from near 0 the first steps would be short
 _CONVERGED = 1e-6  # Elo; the last step squares what error is left
 _MAX_STEPS = 100
-_SINGULAR = 1e-3  # least share of the greatest eigenvalue; finite ratings have far more
+_SINGULAR = 1e-12  # least share of the greatest eigenvalue; finite ratings have far more
 
 
 class UnboundedRatings(ValueError):
@@ -173,8 +173,8 @@ def rating_covariance(counts: Counts, parameters: np.ndarray) -> np.ndarray:
     """
     n = len(counts.draws)
     information = derivatives(counts, parameters).information[:n, :n]
-    mean = information.trace() / n**2
-    return np.linalg.inv(information + mean) - 1 / (mean * n**2)
+    weight = information.trace() / n**2  # of the mean, which the games do not tell
+    return np.linalg.inv(information + weight) - 1 / (weight * n**2)
 
 
 def _logits(counts: Counts, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
