@@ -99,6 +99,12 @@ def test_moves_that_reach_the_position(text: str) -> None:
         pytest.param("illegal", UCI.replace("e1c1", "e1a1"), FEN, id="castling spelt otherwise"),
         pytest.param("illegal", UCI.replace("d1b3", "0000"), FEN, id="null move"),
         pytest.param("illegal", PGN.replace("Qb3", "--"), FEN, id="null move in SAN"),
+        pytest.param(
+            "illegal",
+            "Nf3 --",
+            "rnbqkbnr/pppppppp/8/8/8/5N2/PPPPPPPP/RNBQKB1R w KQkq - 2 2",
+            id="null move that would reach the position",
+        ),
         pytest.param("illegal", "d4 d5 Nf3 Nf6 Nd2", after("d4 d5 Nf3 Nf6 Nbd2"), id="ambiguous"),
         pytest.param("illegal", "nonsense", FEN, id="nonsense"),
         pytest.param("illegal", "1. d4 (1. e4) d5", FEN, id="variation"),
