@@ -1,11 +1,13 @@
 """The command line: errors are one message and a non-zero exit, help is quick."""
 
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from searchless_rl.cli import main
+from searchless_rl.interruption import Interrupted
 
 
 @pytest.fixture
@@ -42,6 +44,18 @@ def test_a_wrong_parameter_stops_a_stage(workspace, capsys):
     path = workspace / "params.yaml"
     path.write_text(path.read_text().replace("games: 8 ", "games: -8 "))
     assert "selfplay.games: -8 is not allowed" in _fails(capsys, "warm-start", "0")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_cell_ends_with_the_status_of_its_signal(workspace, capsys, monkeypatch, number):
+    def stopped(cell, *_, **__):
+        raise Interrupted(f"{cell.id}: stopped by {number.name}", number)
+
+    monkeypatch.setattr("searchless_rl.selfplay.stage.train_cell", stopped)
+    main(["scale", "smoke"])
+    assert main(["train", "forward_kl-adaptive-0.01-s0"]) == 128 + number
+    message = f"0.01-s0: stopped by {number.name}; run the same command to continue"
+    assert message in capsys.readouterr().err
 
 
 def test_a_base_that_is_a_path_is_copied_and_a_wrong_one_is_named(workspace, capsys, pytestconfig):

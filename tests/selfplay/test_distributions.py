@@ -130,6 +130,12 @@ def test_sample_inverts_the_cumulative_distribution():
     assert sample(log_mu, mask, uniform).tolist() == [0, 0, 1, 1, 2, 2]
 
 
+def test_sample_plays_no_move_without_mass():
+    """A random number of 0 is the first move that has any."""
+    log_mu = torch.tensor([[0.0, 0.5, 0.5], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]).log()
+    assert sample(log_mu, torch.ones(3, 3, dtype=torch.bool), np.zeros(3)).tolist() == [1, 2, 0]
+
+
 def test_sample_frequencies_and_illegal_columns():
     log_mu, mask = _rows((*PEAKED, 1e-300), *[PEAKED] * 19_999)
     counts = np.bincount(sample(log_mu, mask, np.random.default_rng(0).random(20_000)).numpy(), minlength=3)

@@ -28,6 +28,8 @@ def test_a_slot_adds_up_the_offsets():
     probability = merged.log_policy(logits).exp() * merged.mask
     pawn = rows.index[0].tolist().index(MOVES.index("a7a8"))
     assert probability[0, pawn].item() == np.float32(1 / (1 + math.e))  # l + q + r + b = -1 against 0
+    raised = merged.log_policy(logits + 1.5).exp() * merged.mask  # l counts once: no other logit is an offset
+    torch.testing.assert_close(raised, probability)
     separate = rows.log_policy(logits).exp()[0]
     promotes = sum(separate[rows.index[0].tolist().index(MOVES.index("a7a8" + piece))] for piece in offsets)
     assert abs(promotes.item() - 0.982) < 1e-3  # the true chance of promoting

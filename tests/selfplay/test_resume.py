@@ -1,9 +1,11 @@
 """Interruptions leave no trace: signals, kills at any instant, full disks, lost memory, locks."""
 
+import gzip
 import json
 import multiprocessing
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from searchless_rl.cells import Cell
 from searchless_rl.interruption import Interrupted
 from searchless_rl.selfplay import callbacks, module, stage
 from searchless_rl.selfplay.lock import Busy, exclusive
+from searchless_rl.selfplay.memory import is_out_of_memory
 from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
 from searchless_rl.selfplay.stage import CHECKPOINT, METRICS, make_warm_start, train_cell
 
@@ -122,6 +125,73 @@ def test_resuming_with_other_inputs_is_refused_with_the_difference(
         _train(cell, changed, micro, warm_start, tmp_path)
 
 
+@pytest.mark.parametrize("key", ["base_sha256", "warm_start_sha256", "threads"])
+def test_other_files_or_threads_are_refused(tmp_path, monkeypatch, micro, params, warm_start, cell, key):
+    """Files that keep their names and change their bytes, even where they mean the same."""
+    base = tmp_path / "base.pb.gz"
+    base.write_bytes(micro.read_bytes())
+    undo = _at_step(monkeypatch, 3, _stop)
+    with pytest.raises(_Stop):
+        _train(cell, params, base, warm_start, tmp_path)
+    undo()
+    if key == "base_sha256":
+        base.write_bytes(gzip.compress(gzip.decompress(base.read_bytes()), 1))
+    elif key == "warm_start_sha256":
+        warm_start.write_text(warm_start.read_text() + "\n")
+    else:
+        monkeypatch.setattr(stage.torch, "get_num_threads", lambda: 7)
+    with pytest.raises(TrainingFailure, match=rf"with other inputs \({key}: .* then, .* now\);"):
+        _train(cell, params, base, warm_start, tmp_path)
+
+
+def test_the_code_of_a_cell_is_all_that_it_imports():
+    """Every subpackage that training reaches is in the fingerprint that guards an unfinished cell."""
+    package, reached, found = Path(stage.__file__).parent.parent, set(), {"selfplay"}
+    while found:
+        part = found.pop()
+        reached.add(part)
+        text = "".join(path.read_text() for path in (package / part).rglob("*.py"))
+        named = re.findall(r"^\s*from searchless_rl\.(\w+)", text, re.MULTILINE)
+        found |= {name for name in named if (package / name).is_dir()} - reached
+    assert {folder.name for folder in stage._CODE} == reached
+
+
+def test_lost_metrics_are_refused(tmp_path, monkeypatch, micro, params, warm_start, cell):
+    undo = _at_step(monkeypatch, 3, _stop)
+    with pytest.raises(_Stop):
+        _train(cell, params, micro, warm_start, tmp_path)
+    undo()
+    metrics = tmp_path / "scratch" / METRICS
+    first = metrics.read_text().splitlines(keepends=True)[0]
+    metrics.unlink()  # a new file: the stopped run may still hold the old one
+    metrics.write_text(first)
+    with pytest.raises(ValueError, match=r"metrics\.jsonl: fewer lines than the 2 steps of the checkpoint"):
+        _train(cell, params, micro, warm_start, tmp_path)
+
+
+def test_metrics_are_on_disk_before_the_checkpoint(tmp_path, monkeypatch, micro, params, warm_start, cell):
+    """A kill or a power cut right after a checkpoint finds the line of each of its steps."""
+    fsync, save = os.fsync, callbacks.WholeCheckpoints.save_checkpoint
+    synced, saved = {}, []
+
+    def noted(descriptor):
+        fsync(descriptor)
+        status = os.fstat(descriptor)
+        synced[status.st_ino] = status.st_size
+
+    def saving(self, checkpoint, path, storage_options=None):
+        metrics = Path(path).with_name(METRICS)
+        saved.append(checkpoint["global_step"])
+        assert len(metrics.read_text().splitlines()) == checkpoint["global_step"]
+        assert synced.get(metrics.stat().st_ino) == metrics.stat().st_size
+        save(self, checkpoint, path, storage_options)
+
+    monkeypatch.setattr(callbacks.os, "fsync", noted)
+    monkeypatch.setattr(callbacks.WholeCheckpoints, "save_checkpoint", saving)
+    _train(cell, params, micro, warm_start, tmp_path)
+    assert saved == [2, 4, 6]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_the_step_and_ends_with_its_own_status(
     tmp_path, monkeypatch, micro, params, warm_start, cell, number
@@ -205,6 +275,36 @@ def test_out_of_memory_halves_the_micro_batch_and_nothing_else(
     assert sizes == [6] + [3] * (2 * params.steps)
 
 
+def test_memory_lost_half_way_leaves_no_gradient_behind(
+    tmp_path, monkeypatch, micro, params, warm_start, cell
+):
+    """4 of 6 games have left their gradient when the other two fail."""
+    params = params.model_copy(update={"micro_batch": 2})
+    expected = _train(cell, params, micro, warm_start, tmp_path / "2")
+    losses, sizes = module.losses, []
+
+    def limited(log_policy, *rest):
+        sizes.append(len(log_policy))
+        if len(sizes) == 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return losses(log_policy, *rest)
+
+    monkeypatch.setattr(module, "losses", limited)
+    with pytest.warns(UserWarning, match=r"out of memory at step 1; going on with 2 positions"):
+        found = _train(cell, params.model_copy(update={"micro_batch": 4}), micro, warm_start, tmp_path / "4")
+    assert sizes == [4, 2] + [2, 2, 2] * params.steps
+    assert found["weights.pb.gz"] == expected["weights.pb.gz"]
+    assert found["metrics.jsonl"] == expected["metrics.jsonl"]
+
+
+def test_lost_memory_is_recognised_on_the_cpu():
+    with pytest.raises(RuntimeError) as lost:
+        torch.empty(2**50, dtype=torch.uint8)
+    assert is_out_of_memory(lost.value)
+    assert not is_out_of_memory(RuntimeError("shapes do not match"))
+    assert not is_out_of_memory(MemoryError("DefaultCPUAllocator"))
+
+
 def test_a_lowered_micro_batch_is_kept_over_an_interruption(
     tmp_path, monkeypatch, micro, params, warm_start, cell
 ):
@@ -236,7 +336,7 @@ def test_other_errors_are_not_taken_for_lost_memory(tmp_path, monkeypatch, micro
         raise RuntimeError("shapes do not match")
 
     monkeypatch.setattr(module, "losses", broken)
-    with pytest.raises(RuntimeError, match="shapes do not match"):
+    with pytest.raises(RuntimeError, match="^shapes do not match$"):
         _train(cell, params, micro, warm_start, tmp_path)
 
 
@@ -351,6 +451,27 @@ def test_a_second_process_on_a_cell_is_refused_with_the_pid(tmp_path):
         holder.join()
     with exclusive(tmp_path):  # free again
         pass
+
+
+def test_a_held_lock_names_its_holder_to_all_who_ask(tmp_path):
+    """Also the second to ask, and after others have held it: only who holds it writes."""
+    (tmp_path / "lock").write_text("4194305\n")
+    for _ in range(2):
+        with exclusive(tmp_path):
+            for _ in range(2):
+                with (
+                    pytest.raises(
+                        Busy, match=f"process {os.getpid()} is working here.*kill {os.getpid()}\\)"
+                    ),
+                    exclusive(tmp_path),
+                ):
+                    pass
+
+
+def test_a_cell_in_work_is_not_trained_twice(tmp_path, micro, params, warm_start, cell):
+    with exclusive(tmp_path / "scratch"), pytest.raises(Busy, match=f"process {os.getpid()} is working here"):
+        _train(cell, params, micro, warm_start, tmp_path)
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_orphan_still_holds_its_cell(tmp_path):

@@ -11,6 +11,7 @@ import torch
 
 from searchless_rl.board import GameBatch, encode_game, move_index
 from searchless_rl.cells import Cell
+from searchless_rl.selfplay.distributions import sample
 from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
 from searchless_rl.selfplay.objective import losses as module_losses
 from searchless_rl.selfplay.randomness import Stream, uniforms
@@ -35,10 +36,23 @@ def _games():
     return games
 
 
-def _fit(module, steps):
+class _History(pl.Callback):
+    """Rates before and records after each step."""
+
+    def __init__(self):
+        self.rates, self.records = [], []
+
+    def on_train_batch_start(self, trainer, module, *_):
+        self.rates.append({group["name"]: group["lr"] for group in trainer.optimizers[0].param_groups})
+
+    def on_train_batch_end(self, trainer, module, *_):
+        self.records.append(dict(module.record))
+
+
+def _fit(module, steps, *callbacks):
     logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)
     trainer = pl.Trainer(
-        max_steps=steps, max_epochs=-1, accelerator="cpu", devices=1, logger=False,
+        max_steps=steps, max_epochs=-1, accelerator="cpu", devices=1, logger=False, callbacks=[*callbacks],
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     )  # fmt: skip
     trainer.fit(module, torch.utils.data.DataLoader(range(steps), batch_size=None))
@@ -207,15 +221,26 @@ def test_each_reading_of_the_released_code(network, params, term, keys):
     assert (abs(parts["loss"] - default) > 1e-6) == touches_term
 
 
+@pytest.mark.parametrize(("piece", "seed"), [("q", 1), ("r", 11), ("b", 9), ("n", 3)])
+def test_a_merged_promotion_is_learned_from_its_slot(network, params, piece, seed):
+    """With these seeds the pawn of the fourth game promotes."""
+    params = params.model_copy(update={"promotions": "merged"})
+    module, parts, gradients, played = _step(network, Cell("none", "fixed", 0.0, seed), params)
+    assert played[3] == "a7a8" + piece
+    _assert_equal(module, parts, gradients)
+
+
 @pytest.mark.parametrize(
     ("variant", "ema_follows"),
     [("full", 0.5), ("no_rho", 0.5), ("no_ema", 1.0), ("online_tau", 0.5), ("no_value_loss", 0.5)],
 )
 def test_variants_leave_one_part_out(network, params, variant, ema_follows):
     cell = Cell("forward_kl", "adaptive", 0.5, 4, variant)
-    params = with_variant(params, variant)
-    module, parts, gradients, _ = _step(network, cell, params)
+    full = _step(copy.deepcopy(network), cell, params)[1]["loss"]
+    module, parts, gradients, _ = _step(network, cell, with_variant(params, variant))
     _assert_equal(module, parts, gradients)
+    # Without an EMA the first step is that of the full method; the second begins elsewhere.
+    assert (abs(parts["loss"] - full) > 1e-6) == (variant not in ("full", "no_ema"))
     value = module.online.value
     trained = any(parameter.grad.abs().max() > 0 for parameter in value.parameters())
     assert trained == (variant != "no_value_loss")
@@ -282,6 +307,85 @@ def test_ema_and_groups_after_a_step(network, params, cell):
         torch.testing.assert_close(ema[name], expected, rtol=0, atol=1e-7, msg=name)
     assert not any(parameter.requires_grad for parameter in module.ema.parameters())
     assert not any(name.startswith("_frozen") for name in module.state_dict())
+
+
+def test_every_step_and_game_draws_its_own_number(network, params, cell, monkeypatch):
+    drawn = []
+
+    def recorded(log_mu, mask, uniform):
+        drawn.append(uniform)
+        return sample(log_mu, mask, uniform)
+
+    monkeypatch.setattr("searchless_rl.selfplay.module.sample", recorded)
+    params = params.model_copy(update={"micro_batch": 4})
+    _fit(SelfPlayModule(network, GameBatch([None] * params.games), cell, params), 3)
+    expected = [uniforms(Stream.SELF_PLAY, cell.seed, step, params.games) for step in range(3)]
+    np.testing.assert_array_equal(np.concatenate(drawn), np.concatenate(expected))
+
+
+def test_rates_warm_up_linearly_and_stay(network, params, cell):
+    params = params.model_copy(update={"warmup_steps": 3})
+    history = _History()
+    _fit(SelfPlayModule(network, GameBatch([None] * params.games), cell, params), 5, history)
+    peak = params.learning_rates.model_dump()
+    for share, rates in zip([1 / 3, 2 / 3, 1, 1, 1], history.rates, strict=True):
+        assert rates == pytest.approx({name: share * rate for name, rate in peak.items()})
+
+
+def test_beta_falls_to_its_final_share_in_the_loss(network, params):
+    """β of each step, read from its loss; the entropy term is far from 0 from the start."""
+    params = params.model_copy(update={"steps": 3, "beta_final": 0.2})
+    history = _History()
+    games = GameBatch([None] * params.games)
+    _fit(SelfPlayModule(network, games, Cell("entropy", "fixed", 0.5, 4), params), 3, history)
+    betas = [
+        (record["loss"] - record["loss_policy"] - params.value_coefficient * record["loss_value"])
+        / record["loss_exploration"]
+        for record in history.records
+    ]
+    assert betas == pytest.approx([0.5, 0.3, 0.1], rel=1e-3)
+
+
+def test_randomized_roots_are_the_bases_moves_in_restarted_games_only(network, params):
+    """Each root played again with python-chess from the base's policy and the game's random numbers."""
+    cell = Cell("none", "fixed", 0.0, seed=3)
+    module, _, _, played = _step(network, cell, params.model_copy(update={"root_randomization": 2}))
+    games, randomized = len(LINES), 0
+    lengths = uniforms(Stream.ROOT_LENGTH, cell.seed, 1, games)  # addressed by the steps taken
+    for row, (fen, moves) in enumerate(LINES):
+        board = chess.Board(fen or chess.STARTING_FEN)
+        for uci in [*moves.split(), played[row]]:
+            board.push_uci(uci)
+        if board.is_game_over() or len(board.move_stack) >= MAX_PLIES:
+            board, plies = chess.Board(), 2 * int(3 * lengths[row])
+            for ply in range(plies):
+                legal = sorted(board.legal_moves, key=lambda move: move_index(board, move))
+                index = [move_index(board, move) for move in legal]
+                planes = torch.from_numpy(encode_game(None, [move.uci() for move in board.move_stack]))
+                with torch.no_grad():
+                    policy = torch.softmax(network(planes[None]).policy[0, index].double(), 0)
+                uniform = uniforms(Stream.ROOT_MOVES, cell.seed, 1, games, ply)[row]
+                board.push(legal[int((policy.cumsum(0) <= uniform).sum())])
+            randomized += plies > 0
+        assert module.games.board_fen(row).split()[:2] == board.fen().split()[:2]
+    assert randomized >= 2
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "words"),
+    [
+        ("importance_weight", 0.001, "the mean importance weight is 0.001 at step 1"),
+        ("wdl_entropy", 1.2, r"temperatures from 1.2 to 1.2 at step 1 leave \[0, ln 3\]"),
+    ],
+    ids=["rho", "tau"],
+)
+def test_signs_of_a_broken_temperature_stop_the_cell(network, params, cell, monkeypatch, part, value, words):
+    monkeypatch.setattr(
+        f"searchless_rl.selfplay.module.{part}", lambda first, *_: torch.full((len(first),), value)
+    )
+    module = SelfPlayModule(network, GameBatch([None] * params.games), cell, params)
+    with pytest.raises(TrainingFailure, match=rf"0.01-s0: {words}"):
+        _fit(module, 1)
 
 
 def test_a_loss_that_is_not_finite_stops_with_cell_step_and_position(network, params, cell, monkeypatch):

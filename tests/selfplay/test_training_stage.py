@@ -46,6 +46,15 @@ def test_a_cell_writes_its_files_and_cleans_up(tmp_path, micro, params, warm_sta
     assert sum(moved) > len(moved) / 2
 
 
+def test_the_ema_is_what_is_kept(tmp_path, micro, params, warm_start, cell):
+    """An EMA too slow to move in float32 is the base, whatever the online network learns."""
+    params = params.model_copy(update={"ema_decay": 1 - 1e-12})
+    _train(cell, params, micro, warm_start, tmp_path)
+    kept = load_network(tmp_path / "out" / "weights.pb.gz")
+    for name, parameter in load_network(micro).named_parameters():
+        torch.testing.assert_close(kept.get_parameter(name), parameter, rtol=0, atol=0, msg=name)
+
+
 def test_two_runs_are_bit_identical_and_seeds_and_terms_differ(tmp_path, micro, params, warm_start, cell):
     first = _train(cell, params, micro, warm_start, tmp_path / "a")
     assert _train(cell, params, micro, warm_start, tmp_path / "b") == first
