@@ -13,7 +13,8 @@ from tqdm import tqdm
 
 from searchless_rl.board import GameBatch
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
-from searchless_rl.selfplay.warm_start import play_warm_start
+from searchless_rl.selfplay.randomness import Stream, uniforms
+from searchless_rl.selfplay.warm_start import full_moves_to_plies, play_warm_start
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SMALL_NETWORK = ROOT / "tests" / "data" / "lc0" / "micro_bt4.pb.gz"
@@ -93,7 +94,8 @@ def random_games(count: int, plies: int, seed: int) -> tuple[list[list[int]], li
 
 def warm_start(network: nn.Module, games: int, full_moves: int) -> GameBatch:
     """The games that self-play of seed 0 begins from; shows progress."""
-    with tqdm(desc="warm start", unit="position") as bar:
+    plies = full_moves_to_plies(uniforms(Stream.WARM_START_LENGTH, 0, 0, games), full_moves)
+    with tqdm(total=int(plies.sum()), desc="warm start", unit="position") as bar:
         return play_warm_start(_Shown(network, bar), games, full_moves, seed=0)
 
 
