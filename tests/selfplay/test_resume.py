@@ -443,7 +443,7 @@ def test_a_second_process_on_a_cell_is_refused_with_the_pid(tmp_path):
     holder = context.Process(target=_hold, args=(tmp_path, ready, release))
     holder.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(120)
         with pytest.raises(Busy, match=f"process {holder.pid} is working here"), exclusive(tmp_path):
             pass
     finally:
