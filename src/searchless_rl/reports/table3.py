@@ -51,7 +51,7 @@ def write_table3(frame: pd.DataFrame, stem: Path, scale: str) -> None:
         title=f"Table 3 ({scale} scale): accuracy by forced-mate depth",
         note="Mate-in-N accuracy in percent with half-widths of 95 % Wilson intervals; the CSV has k, n and "
         "both bounds. A puzzle is solved when the most likely move at every position is the marked one or "
-        "mates at once. Models as in Table 1.",
+        "an optimal mate. Models as in Table 1.",
         columns={
             "Exploration term": term_name,
             "Self-play τ": tau_name,
