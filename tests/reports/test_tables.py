@@ -175,6 +175,18 @@ def test_a_requested_cell_of_the_grid_is_listed_once(data, params):
     assert frame.loc[frame["requested"], "model"].tolist() == ["forward_kl-adaptive-0.01-s0"]
 
 
+def test_a_requested_cell_of_the_grid_shows_the_suites_that_its_stage_measured(data, params):
+    suites = {"hard": {"k": 33, "n": 600, "accuracy": 0.055, "low": 0.04, "high": 0.08}}
+    folder = data / "requested" / "tactics"
+    folder.mkdir(parents=True)
+    (folder / "summary.json").write_text(json.dumps({"suites": suites}))
+    models = read_models(data, params)
+    assert headline(models)["requested"]["hard"] == 0.055
+    assert [model.figure("hard", "k") for model in models if not model.requested] == [None] * (
+        len(models) - 1
+    )
+
+
 def test_figure5_has_the_arm_its_references_and_errors_with_intervals(data, params, tmp_path):
     points = figure5_data(read_models(data, params)).set_index("model")
     assert points["series"].to_dict() == {

@@ -82,9 +82,9 @@ def read_models(data: Path, params: Params) -> list[Measured]:
             folder, tactics = data / "cells" / cell.id, data / "tactics" / cell.id
         else:
             folder, tactics = data / "requested", data / "requested" / "tactics"
-        models.append(
-            read_cell(folder, tactics, cell, deep.get(cell.id), in_grid=cell in grid, requested=requested)
-        )
+        # The stage `cell` measures on every suite, also a cell of the grid that was not chosen.
+        evaluated = deep.get(cell.id) or (data / "requested" / "tactics" if requested else None)
+        models.append(read_cell(folder, tactics, cell, evaluated, in_grid=cell in grid, requested=requested))
     return models
 
 
