@@ -74,6 +74,18 @@ def test_an_interrupted_run_continues_bit_identically(
     assert steps == list(range(stop_at // 2 * 2, 6))
 
 
+def test_a_convolutional_base_in_bfloat16_resumes_too(tmp_path, monkeypatch, shared, params, suites):
+    """Its weights and the optimizer's moments are stored channels-last."""
+    maia = shared / "lc0" / "maia-1900.pb.gz"
+    params = params.model_copy(update={"precision": "bf16", "micro_batch": 4})
+    expected = _train(params, maia, suites, tmp_path / "whole")
+    undo = _at_step(monkeypatch, 5, _stop)
+    with pytest.raises(_Stop):
+        _train(params, maia, suites, tmp_path / "cut")
+    undo()
+    assert _train(params, maia, suites, tmp_path / "cut") == expected
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_the_step_and_ends_with_its_own_status(
     tmp_path, monkeypatch, micro, params, suites, number
