@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -338,6 +339,17 @@ def test_other_errors_are_not_taken_for_lost_memory(tmp_path, monkeypatch, micro
     monkeypatch.setattr(module, "losses", broken)
     with pytest.raises(RuntimeError, match="^shapes do not match$"):
         _train(cell, params, micro, warm_start, tmp_path)
+
+
+def test_metrics_are_on_disk_the_moment_a_cell_resumes(tmp_path):
+    """A kill right after a resume, before anything is flushed, must leave what the checkpoint counts on."""
+    path = tmp_path / METRICS
+    path.write_text("".join(f'{{"step": {step}}}\n' for step in range(1, 6)) + '{"st')
+    writer = callbacks.MetricsWriter(path)
+    writer.on_train_start(SimpleNamespace(global_step=3), None)
+    assert path.read_text() == '{"step": 1}\n{"step": 2}\n{"step": 3}\n'
+    with pytest.raises(ValueError, match=r"metrics.jsonl: fewer lines than the 4 steps"):
+        callbacks.MetricsWriter(path).on_train_start(SimpleNamespace(global_step=4), None)
 
 
 # --- kill -9 ---------------------------------------------------------------------------------------

@@ -36,18 +36,20 @@ class MetricsWriter(pl.Callback):
         self._stream: IO[str] | None = None
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Cut the file back to the step training starts from, a torn last line included."""
-        kept = []
-        if self._path.exists():
-            lines = self._path.read_text(encoding="utf-8").splitlines(keepends=True)
-            kept = lines[: trainer.global_step]
-        if len(kept) != trainer.global_step or any(not line.endswith("\n") for line in kept):
+        """Cut the file back to the step training starts from, a torn last line included.
+
+        It is cut in place: a kill at any instant leaves the lines that the checkpoint counts on.
+        """
+        kept = self._path.read_bytes().splitlines(keepends=True) if self._path.exists() else []
+        kept = kept[: trainer.global_step]
+        if len(kept) != trainer.global_step or any(not line.endswith(b"\n") for line in kept):
             raise ValueError(
                 f"{self._path}: fewer lines than the {trainer.global_step} steps of the checkpoint "
                 f"beside it; delete {self._path.parent} to start the cell again"
             )
-        self._stream = self._path.open("w", encoding="utf-8")
-        self._stream.writelines(kept)
+        if kept:
+            os.truncate(self._path, sum(map(len, kept)))
+        self._stream = self._path.open("a" if kept else "w", encoding="utf-8")
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
