@@ -59,13 +59,13 @@ def main() -> None:
         network = load_network(arguments.weights)
     except NetworkFileError as error:
         raise SystemExit(f"{error}; `searchless fetch` gets the default, --weights names another") from None
+    machine = describe_machine(arguments.threads) | {"baseline": f"lczerolens {VERSION}"}
+    write_json(out.with_suffix(".machine.json"), machine)
     rows = []
     for row in run(settings, _name(arguments.weights), network, arguments.baseline, arguments.threads):
         print(row.text, flush=True)
         rows.append(row)
-    write_atomically(out, to_csv(rows))
-    machine = describe_machine(arguments.threads) | {"baseline": f"lczerolens {VERSION}"}
-    write_json(out.with_suffix(".machine.json"), machine)
+        write_atomically(out, to_csv(rows))  # a run that is stopped keeps what it has measured
     print(f"written: {out}")
 
 
