@@ -162,7 +162,7 @@ def test_every_game_opens_in_python_chess_and_is_what_the_table_counts(clone):
 def test_nothing_is_left_to_do(clone):
     begun = time.monotonic()
     _run(clone, *FAN_OUT)
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 30  # two looks of DVC at 67 stages, on a machine that may be busy
     assert _stages_run(_run(clone, "dvc", "repro")) == set()
 
 
