@@ -3,16 +3,19 @@
 One forward pass, and one forward with one backward pass, of positions from games of the base, in turns; the
 baseline is float32 without compilation, the ratio how many times faster than it. Differences are those of
 the outputs from float32 without compilation: of the logits of legal moves, and of the win/draw/loss
-probabilities. The Chessformer has random weights. Where a compiled network cannot be made, its row says
-why.
+probabilities. The Chessformer has random weights. *First passes* are those in which a network is compiled,
+with nothing kept from earlier runs. Where that fails, the row says why.
 """
 
 from __future__ import annotations
 
 import copy
+import os
 import statistics
+import tempfile
 import time
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
 import torch
@@ -110,7 +113,12 @@ def measure(settings: Settings, name: str, network: nn.Module, games: GameBatch)
         "random Chessformer ({}x{}, {} heads)".format(*settings.chessformer): chessformer,
     }
     rows = []
-    with tqdm(total=len(networks) * (len(OTHERS) + settings.passes), desc=PART, unit="round") as bar:
+    with (
+        # Compiled code of earlier runs would make the first passes look fast.
+        tempfile.TemporaryDirectory() as cache,
+        mock.patch.dict(os.environ, {"TORCHINDUCTOR_CACHE_DIR": cache}),
+        tqdm(total=len(networks) * (len(OTHERS) + settings.passes), desc=PART, unit="round") as bar,
+    ):
         for label, candidate in networks.items():
             torch.compiler.reset()
             rows += _measure_network(settings, label, candidate, games, bar)

@@ -48,7 +48,7 @@ class Settings:
     batch: int = 128
     passes: int = 7
     warm_start_moves: int = 60
-    chessformer: tuple[int, int, int] = (192, 6, 6)
+    chessformer: tuple[int, int, int] = (256, 4, 8)
 
 
 QUICK = Settings(
