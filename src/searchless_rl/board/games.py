@@ -7,20 +7,29 @@ tests in ``tests/board``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import chain
 
 import cozy_chess as cozy
 import numpy as np
 
-from searchless_rl.board.moves import COZY_KNIGHT_PROMOTIONS, COZY_MOVES, index_uci, uci_index
+from searchless_rl.board.moves import (
+    COZY_KNIGHT_PROMOTIONS,
+    COZY_MOVES,
+    INDEX_OF_COZY,
+    index_uci,
+    uci_index,
+)
+from searchless_rl.board.moving import make_moves
 from searchless_rl.board.planes import HISTORY, encode_planes
-from searchless_rl.board.policy_map import PLAIN_INDEX, POLICY_SIZE, PROMOTION_INDEX
+from searchless_rl.board.policy_map import POLICY_SIZE
 from searchless_rl.board.positions import (
     KING,
     Root,
     bitboards,
+    castling_rights,
     insufficient_material,
     pseudo_legal_en_passant,
     read_root,
@@ -115,18 +124,21 @@ class GameBatch:
 
     def restart(self, rows: np.ndarray, fens: Sequence[str | None] | None = None) -> None:
         """Begin new games in `rows`, from `fens` or the standard start position."""
+        arrived = []
         for position, row in enumerate(rows.tolist()):
             fen = None if fens is None else fens[position]
             root = read_root(fen)
-            self._boards[row] = root.board
+            board = root.board
             self.fens[row] = fen
             self.moves[row] = []
-            self._seen_by_rule[row] = {}
-            self._seen_by_lc0[row] = {}
             self._frames[row] = np.array(root.fill, np.uint64)
+            self._frames[row, 0] = bitboards(board)
+            self._castling[row] = castling_rights(board)
+            self._is_white[row] = board.side_to_move() == cozy.Color.White
+            self._clock[row] = board.halfmove_clock
             self._repeated[row] = False
-            self._arrive(row, root)
-        self._judge(rows)
+            arrived.append(self._arrive(row, board, is_zeroing=True, root=root))
+        self._settle(rows, arrived)
 
     def step(self, rows: np.ndarray, indices: np.ndarray) -> None:
         """Play one move in each of `rows`.
@@ -138,20 +150,37 @@ class GameBatch:
         Raises:
             ValueError: an illegal move (position and move named); no game has moved then.
         """
-        boards = [self._play(row, index) for row, index in zip(rows.tolist(), indices.tolist(), strict=True)]
+        boards = [
+            self._play(row, index, is_white)
+            for row, index, is_white in zip(
+                rows.tolist(), indices.tolist(), self._is_white[rows].tolist(), strict=True
+            )
+        ]
+        moved = make_moves(self._frames[rows, 0], self._castling[rows], self._is_white[rows], indices)
         self._frames[rows, 1:] = self._frames[rows, :-1]
+        self._frames[rows, 0] = moved.position
+        self._castling[rows] = moved.castling
+        self._is_white[rows] ^= True
+        self._clock[rows] = np.where(moved.is_zeroing, 0, self._clock[rows] + 1)
         self._repeated[rows, 1:] = self._repeated[rows, :-1]
-        for row, index, board in zip(rows.tolist(), indices.tolist(), boards, strict=True):
-            self._boards[row] = board
+        for row, index in zip(rows.tolist(), indices.tolist(), strict=True):
             self.moves[row].append(_NUMBERS[index])
-            self._arrive(row, None)
-        self._judge(rows)
+        self._settle(
+            rows,
+            [
+                self._arrive(row, board, is_zeroing=is_zeroing)
+                for row, board, is_zeroing in zip(
+                    rows.tolist(), boards, moved.is_zeroing.tolist(), strict=True
+                )
+            ],
+        )
 
     def legal(self, rows: np.ndarray | None = None) -> LegalMoves:
         """Legal moves of `rows` (all rows by default); `LegalMoves.row` counts within `rows`."""
         chosen = range(len(self)) if rows is None else rows.tolist()
-        lists = [self._legal_moves(row) for row in chosen]
-        start = np.cumsum([0, *(len(moves) for moves in lists)], dtype=np.int64)
+        self._generate([row for row in dict.fromkeys(chosen) if self._legal[row] is None])
+        lists = [moves for row in chosen if (moves := self._legal[row]) is not None]
+        start = np.cumsum([0, *map(len, lists)], dtype=np.int64)
         index = np.concatenate(lists) if lists else np.zeros(0, np.int64)
         return LegalMoves(index, np.repeat(np.arange(len(lists)), np.diff(start)), start)
 
@@ -212,9 +241,9 @@ class GameBatch:
             games.step(rows, np.array([moves[row][ply] for row in rows.tolist()], np.int64))
         return games
 
-    def _play(self, row: int, index: int) -> cozy.Board:
+    def _play(self, row: int, index: int, is_white: bool) -> cozy.Board:
         """The board after a move; boards are replaced and never changed, so that copies may share them."""
-        board, is_white = self._boards[row].__copy__(), bool(self._is_white[row])
+        board = self._boards[row].__copy__()
         move = COZY_MOVES[is_white][index]
         promotion = COZY_KNIGHT_PROMOTIONS[is_white].get(index)
         if promotion is not None and board.piece_on(promotion.from_square) == cozy.Piece.Pawn:
@@ -223,49 +252,66 @@ class GameBatch:
             raise ValueError(f"illegal move {move} (policy index {index}) in {board.fen()}")
         return board
 
-    def _arrive(self, row: int, root: Root | None) -> None:
-        """Record the position just reached, the first of a game where `root` is given."""
-        board = self._boards[row]
-        clock = board.halfmove_clock
-        self._clock[row] = clock
-        self._is_white[row] = board.side_to_move() == cozy.Color.White
-        self._frames[row, 0] = bitboards(board)
-        white, black = board.castle_rights(cozy.Color.White), board.castle_rights(cozy.Color.Black)
-        self._castling[row] = (white.has_short(), white.has_long(), black.has_short(), black.has_long())
+    def _arrive(
+        self, row: int, board: cozy.Board, *, is_zeroing: bool, root: Root | None = None
+    ) -> tuple[bool, Ending]:
+        """Count the position just reached, the first of a game where `root` is given.
+
+        Returns:
+            Whether lc0's planes show it as repeated; how the game stands, as far as its board alone says.
+        """
+        self._boards[row] = board
         self._legal[row] = None
-        if clock == 0:
-            self._seen_by_rule[row].clear()
-            self._seen_by_lc0[row].clear()
+        by_rule, by_lc0 = self._seen_by_rule[row], self._seen_by_lc0[row]
+        if is_zeroing:  # no earlier position can come again
+            by_rule.clear()
+            by_lc0.clear()
         key = board.hash_without_ep()
         pushed_file = pseudo_legal_en_passant(board)
         rule_key = key + 1 + pushed_file if pushed_file >= 0 and _can_capture(board, pushed_file) else key
-        lc0_file = pushed_file if root is None else root.en_passant_file
-        lc0_key = key + 1 + lc0_file
-        seen = self._seen_by_rule[row]
-        seen[rule_key] = occurrences = seen.get(rule_key, 0) + 1
-        self.ending[row] = Ending.THREEFOLD if occurrences >= 3 else Ending.ONGOING
-        seen = self._seen_by_lc0[row]
-        self._repeated[row, 0] = lc0_key in seen
-        seen[lc0_key] = 1
+        by_rule[rule_key] = occurrences = by_rule.get(rule_key, 0) + 1
+        lc0_key = key + 1 + (pushed_file if root is None else root.en_passant_file)
+        is_repeated = lc0_key in by_lc0
+        by_lc0[lc0_key] = 1
+        # Drawn also covers the generator's own fifty-move test: ask for moves.
+        if board.status() != _GOES_ON and not board.generate_piece_moves():
+            return is_repeated, Ending.CHECKMATE if board.checkers() else Ending.STALEMATE
+        return is_repeated, Ending.THREEFOLD if occurrences >= 3 else Ending.ONGOING
 
-    def _judge(self, rows: np.ndarray) -> None:
-        """Set `ending` of `rows`: no legal move, then material, threefold (already set), fifty moves."""
-        ending = self.ending[rows]
+    def _settle(self, rows: np.ndarray, arrived: Sequence[tuple[bool, Ending]]) -> None:
+        """Set `ending` of `rows`: no legal move, then material, threefold, fifty moves."""
+        if not arrived:
+            return
+        is_repeated, endings = zip(*arrived, strict=True)
+        self._repeated[rows, 0] = is_repeated
+        ending = np.array(endings, np.int8)
         ending[(ending == Ending.ONGOING) & (self._clock[rows] >= 100)] = Ending.FIFTY_MOVES
-        ending[insufficient_material(self._frames[rows, 0])] = Ending.MATERIAL
-        for position, row in enumerate(rows.tolist()):
-            board = self._boards[row]
-            status = board.status()  # Drawn also covers cozy's own fifty-move test: ask for moves
-            if status != cozy.GameStatus.Ongoing and not board.generate_piece_moves():
-                mated = bool(board.checkers())
-                ending[position] = Ending.CHECKMATE if mated else Ending.STALEMATE
+        can_move = (ending != Ending.CHECKMATE) & (ending != Ending.STALEMATE)
+        ending[can_move & insufficient_material(self._frames[rows, 0])] = Ending.MATERIAL
         self.ending[rows] = ending
 
-    def _legal_moves(self, row: int) -> np.ndarray:
-        cached = self._legal[row]
-        if cached is None:
-            cached = self._legal[row] = _legal_indices(self._boards[row], bool(self._is_white[row]))
-        return cached
+    def _generate(self, rows: Sequence[int]) -> None:
+        """Generate the legal moves of `rows`, in one array that they share."""
+        counts = []
+
+        def indices() -> Iterator[Iterator[int]]:
+            for row, is_white in zip(rows, self._is_white[rows].tolist(), strict=True):
+                moves = self._boards[row].generate_moves()
+                counts.append(len(moves))
+                yield map(INDEX_OF_COZY[is_white].__getitem__, moves)
+
+        index = np.fromiter(chain.from_iterable(indices()), np.int64)
+        offset = np.repeat(POLICY_SIZE * np.arange(len(rows)), counts)
+        index += offset
+        index.sort()
+        index -= offset
+        end = 0
+        for row, count in zip(rows, counts, strict=True):
+            self._legal[row] = index[end : end + count]
+            end += count
+
+
+_GOES_ON = cozy.GameStatus.Ongoing
 
 
 def _can_capture(board: cozy.Board, file: int) -> bool:
@@ -282,31 +328,3 @@ def _can_capture(board: cozy.Board, file: int) -> bool:
 
 _NUMBERS = list(range(POLICY_SIZE))
 """One integer object per policy index: games share them, which is most of a long game's memory."""
-
-# Plain lists: indexing them from Python is several times faster than indexing arrays.
-_PLAIN = PLAIN_INDEX.tolist()
-_PROMOTION = PROMOTION_INDEX.tolist()
-
-
-def _legal_indices(board: cozy.Board, is_white: bool) -> np.ndarray:
-    """int64 [m] ascending policy indices of the legal moves."""
-    flip = 0 if is_white else 56
-    indices: list[int] = []
-    for piece in board.generate_piece_moves():
-        start = piece.from_square.__index__() ^ flip
-        row = _PLAIN[start]
-        targets = int(piece.to)
-        if piece.piece == cozy.Piece.Pawn and start // 8 == 6:
-            while targets:
-                low = targets & -targets
-                end = (low.bit_length() - 1) ^ flip
-                indices.append(row[end])
-                indices.extend(_PROMOTION[start % 8][end % 8])
-                targets ^= low
-        else:
-            while targets:
-                low = targets & -targets
-                indices.append(row[(low.bit_length() - 1) ^ flip])
-                targets ^= low
-    indices.sort()
-    return np.array(indices, np.int64)

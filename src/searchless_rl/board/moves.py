@@ -117,3 +117,9 @@ COZY_MOVES = (_cozy_moves(56), _cozy_moves(0))
 """The move generator's object for every index, for Black [0] and White [1]."""
 COZY_KNIGHT_PROMOTIONS = (_knight_promotions(56), _knight_promotions(0))
 """The same for a pawn's plain moves to the last rank."""
+INDEX_OF_COZY = tuple(
+    {move: index for index, move in enumerate(COZY_MOVES[is_white])}
+    | {move: index for index, move in COZY_KNIGHT_PROMOTIONS[is_white].items()}
+    for is_white in (False, True)
+)
+"""The policy index of every move object, for Black [0] and White [1]."""

@@ -49,6 +49,12 @@ def bitboards(board: cozy.Board) -> tuple[int, ...]:
     return tuple(bits & white for bits in pieces) + tuple(bits & ~white for bits in pieces)
 
 
+def castling_rights(board: cozy.Board) -> tuple[bool, bool, bool, bool]:
+    """White's short and long right to castle, then Black's."""
+    white, black = board.castle_rights(cozy.Color.White), board.castle_rights(cozy.Color.Black)
+    return white.has_short(), white.has_long(), black.has_short(), black.has_long()
+
+
 _START = bitboards(cozy.Board.startpos())
 _START_RIGHTS = chess.BB_CORNERS
 
