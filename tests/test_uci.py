@@ -14,8 +14,11 @@ import pytest
 import torch
 
 from searchless_rl import uci
-from searchless_rl.board import encode_game, move_index
+from searchless_rl.board import GameBatch, encode_game, move_index
+from searchless_rl.evaluation.arena.players import think
+from searchless_rl.evaluation.arena.randomness import Stream, game_uniforms
 from searchless_rl.lc0 import load_network
+from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.uci import centipawns, run_uci
 
 PROGRAM = "import sys; from pathlib import Path; from searchless_rl.uci import run_uci; " + (
@@ -182,6 +185,12 @@ def test_temperature_samples_by_seed_game_and_ply(micro):
     assert moves() == moves()
     assert moves("go")[:8] == "bestmove"
     assert moves("go", "go infinite", "stop") == moves()  # the same place in the same game
+    uniform = game_uniforms(Stream.SINGLE_GAME, 3, "1", 3)
+    game = GameBatch([None])
+    for move in ("e2e4", "e7e5"):
+        game.step(np.zeros(1, np.int64), np.array([game.index(0, move)]))
+    expected = think(Evaluator(load_network(micro), 1), game, 1.0, uniform[2]).move
+    assert moves("ucinewgame", "position startpos moves e2e4 e7e5", seed=3) == f"bestmove {expected}"
     by_seed = {moves(seed=seed) for seed in range(12)}
     by_game = {moves(*["ucinewgame"] * count) for count in range(12)}
     assert len(by_seed) > 3

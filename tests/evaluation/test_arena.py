@@ -19,7 +19,7 @@ import torch
 
 from searchless_rl.board import GameBatch, encode_game, move_index
 from searchless_rl.evaluation.arena import stage as arena_stage
-from searchless_rl.evaluation.arena.hall import PLY_CAP, play_games
+from searchless_rl.evaluation.arena.hall import PLY_CAP, Outcome, play_games
 from searchless_rl.evaluation.arena.openings import Opening, OpeningError, write_openings
 from searchless_rl.evaluation.arena.pgn import game_text, notation
 from searchless_rl.evaluation.arena.players import Player
@@ -32,7 +32,7 @@ from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
 from searchless_rl.selfplay import distributions
 
-BATCH = 8
+BATCH = 4
 PLIES = 40
 BLACK_TO_MOVE = "r1bq1rk1/pp1pn1bp/2n3p1/2p1pp2/4PP2/2PP2PN/PP4BP/RNBQ1RK1 b - - 1 9"
 OPENINGS = [
@@ -63,12 +63,12 @@ def weights(tmp_path_factory, pytestconfig):
 
 @pytest.fixture
 def players(weights):
-    """Every kind of player; the last two share a network."""
+    """Every kind of player; three share a network."""
     return [
         Player("argmax-a", weights[0]),
         Player("argmax-b", weights[1]),
-        Player("raw-c", weights[2], 1.0),
-        Player("adaptive-c", weights[2], "adaptive"),
+        Player("raw-b", weights[1], 1.0),
+        Player("adaptive-b", weights[1], "adaptive"),
     ]
 
 
@@ -119,7 +119,7 @@ def test_every_pair_plays_every_opening_from_both_colours(players):
         assert first.pair == second.pair
         assert (first.white, first.black, first.opening) == (second.black, second.white, second.opening)
     assert len({game.address for game in schedule}) == len(schedule)
-    only_base = round_robin(players, OPENINGS, games=0, base="raw-c", games_against_base=2)
+    only_base = round_robin(players, OPENINGS, games=0, base="raw-b", games_against_base=2)
     assert {frozenset((game.white, game.black)) for game in only_base} == {
         frozenset((2, other)) for other in (0, 1, 3)
     }
@@ -249,6 +249,7 @@ def test_the_pgn_says_what_was_played(played):
         headers = chess.pgn.read_headers(stream)
         assert list(headers)[:7] == ["Event", "Site", "Date", "Round", "White", "Black", "Result"]
         assert (headers["White"], headers["Black"], headers["Result"]) == (row.white, row.black, row.result)
+        assert headers["Round"] == f"{row.game // 2 + 1}.{row.game + 1}"
         assert headers["Date"] == "????.??.??"
         assert headers["Termination"] == row.reason
         assert headers["Opening"] == row.opening
@@ -282,7 +283,7 @@ def test_a_game_is_the_same_whatever_runs_beside_it(players):
         for game, outcome in _zip(alone, _play(alone, pair)):
             assert outcome.moves == expected[game.address][1].moves
             assert outcome.result == expected[game.address][1].result
-    for changes in ({"in_flight": 1}, {"in_flight": 7}, {"max_loaded": 1}, {"in_flight": 5, "max_loaded": 2}):
+    for changes in ({"in_flight": 1}, {"in_flight": 5, "max_loaded": 1}):
         assert _play(together, players, **changes) == outcomes, changes
     assert _play(together[::-1], players) == outcomes
     sampled = [outcome.moves for game, outcome in expected.values() if {game.white, game.black} & {2, 3}]
@@ -326,7 +327,8 @@ def test_a_network_is_asked_once_about_a_position(weights):
     )
 
 
-def test_at_most_so_many_networks_are_in_memory(players):
+def test_at_most_so_many_networks_are_in_memory(weights):
+    players = [Player(name, path) for name, path in zip("abc", weights, strict=True)]
     loaded = []
 
     def load(path):
@@ -334,11 +336,11 @@ def test_at_most_so_many_networks_are_in_memory(players):
         return _load(path)
 
     games = round_robin(players, OPENINGS, games=2)
-    settings = {"seed": 0, "max_plies": 20, "in_flight": 12}
-    assert len(list(play_games(games, players, load, **settings))) == 12
-    assert sorted(loaded) == sorted({player.weights for player in players})
+    settings = {"seed": 0, "max_plies": 20, "in_flight": 6}
+    assert len(list(play_games(games, players, load, **settings))) == 6
+    assert sorted(loaded) == sorted(weights)
     loaded.clear()
-    assert len(list(play_games(games, players, load, **settings, max_loaded=2))) == 12
+    assert len(list(play_games(games, players, load, **settings, max_loaded=2))) == 6
     assert len(loaded) > 3
 
 
@@ -375,6 +377,24 @@ def test_a_stopped_run_continues_and_ends_the_same(players, openings, tmp_path, 
 
     monkeypatch.setattr(arena_stage.Journal, "append", keep)
     _arena(players, openings, out)
+    assert _bytes(out) == _bytes(tmp_path / "whole" / "out")
+
+
+def test_a_run_stopped_while_results_are_written_plays_nothing_again(
+    players, openings, tmp_path, monkeypatch
+):
+    _arena(players[:2], openings, tmp_path / "whole" / "out")
+    out = tmp_path / "stopped" / "out"
+
+    def full_disk(frame, path):
+        raise OSError(28, "No space left on device", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(arena_stage, "write_parquet", full_disk)
+        with pytest.raises(OSError, match="No space left"):
+            _arena(players[:2], openings, out)
+    monkeypatch.setattr(arena_stage, "load_network", None)
+    _arena(players[:2], openings, out)
     assert _bytes(out) == _bytes(tmp_path / "whole" / "out")
 
 
@@ -431,7 +451,7 @@ def test_an_unfinished_run_with_other_inputs_is_refused(players, openings, tmp_p
     warmer = [players[0], Player("argmax-b", players[1].weights, 0.5)]
     with pytest.raises(ValueError, match=r"players\.argmax-b\.temperature: 0\.0 then, 0\.5 now"):
         _arena(warmer, openings, tmp_path / "out")
-    other = [players[0], Player("argmax-b", players[2].weights)]
+    other = [players[0], Player("argmax-b", players[0].weights)]
     with pytest.raises(ValueError, match=r"players\.argmax-b\.weights_sha256"):
         _arena(other, openings, tmp_path / "out")
     assert len(_arena(players[:2], openings, tmp_path / "out", in_flight=1)) == 4
@@ -513,25 +533,23 @@ def test_a_failing_game_takes_its_pair_with_it_and_no_other(players, weights, ho
 def test_half_a_failed_pair_is_dropped(players):
     games = round_robin(players[:2], OPENINGS, games=4)
     outcomes = [_play(games, players[:2])[number] for number in range(4)]
-    outcomes[1] = type(outcomes[1])(1, "*", "argmax-b: broken", 0, ())
+    outcomes[1] = Outcome(1, "*", "argmax-b: broken", 0, ())
     frame = results_frame(games, outcomes, players[:2])
     assert frame["game"].tolist() == [2, 3]
     assert summarize_games(games, outcomes, players[:2], frame)["games_dropped"] == 2
 
 
-def test_a_player_without_any_game_is_an_error(players, openings, tmp_path, monkeypatch):
+def test_a_player_without_any_game_is_an_error(players, weights, openings, tmp_path, monkeypatch):
     def load(path):
         network = load_network(path)
-        if path == players[2].weights:
+        if path == weights[2]:
             with torch.no_grad():
                 next(network.parameters()).fill_(float("nan"))
         return network
 
     monkeypatch.setattr(arena_stage, "load_network", load)
-    with pytest.raises(
-        RuntimeError, match=r"no game of raw-c could be played .*\n  game \d+: raw-c: outputs"
-    ):
-        _arena(players[:3], openings, tmp_path / "out")
+    with pytest.raises(RuntimeError, match=r"no game of c could be played .*\n  game \d+: c: outputs"):
+        _arena([*players[:2], Player("c", weights[2])], openings, tmp_path / "out")
 
 
 def test_memory_that_runs_out_is_no_failed_game(players):
@@ -565,6 +583,14 @@ def test_identical_games_are_reported(players, tmp_path):
         assert row.moves == frame["moves"][row.repeat_of]
         assert row.white == frame["white"][row.repeat_of]
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["repeats"] == len(repeats)
+
+
+def test_the_same_moves_of_other_players_are_no_repeat(players):
+    games = round_robin(players[:3], OPENINGS, games=2)
+    moves = ("a2a3",)
+    outcomes = [Outcome(game.number, "1/2-1/2", "x", 0, moves) for game in games]
+    frame = results_frame(games, outcomes, players[:3])
+    assert frame["repeat_of"].tolist() == [-1] * 6
 
 
 def _scripted(lines):
@@ -629,6 +655,13 @@ def test_mate_on_the_last_ply_is_mate(tmp_path):
     assert {outcome.result for outcome in outcomes} == {"1-0"}
     with pytest.raises(ValueError, match="opening end: ply 38, not below max_plies = 38"):
         list(play_games(games, listed, network, seed=0, max_plies=38, in_flight=1))
+
+
+@pytest.mark.parametrize("name", ["in_flight", "max_loaded"])
+def test_at_least_one_game_and_one_network(players, name):
+    games = round_robin(players, OPENINGS, games=2)
+    with pytest.raises(ValueError, match=f"{name}: 0 is not allowed"):
+        _play(games, players, **{name: 0})
 
 
 def test_bad_openings_stop_the_arena_before_it_starts(players, tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from searchless_rl.board import encode_game, move_index
+from searchless_rl.board import GameBatch, encode_game, move_index
 from searchless_rl.evaluation.arena import book
 from searchless_rl.evaluation.arena.book import make_book
 from searchless_rl.evaluation.arena.openings import (
@@ -18,6 +18,10 @@ from searchless_rl.evaluation.arena.openings import (
     read_openings,
     write_openings,
 )
+from searchless_rl.evaluation.arena.players import sample_moves
+from searchless_rl.evaluation.arena.randomness import Stream, game_uniforms
+from searchless_rl.evaluation.arena.stage import sample_openings
+from searchless_rl.evaluation.policy import log_probabilities
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 
@@ -167,6 +171,8 @@ def test_the_draw_is_seeded_and_uniform(tmp_path):
         boards.append(board.fen())
     path = _book(tmp_path, "first.epd", "\n".join(boards))
     ten = draw_openings(path, count=10, seed=7).openings
+    sample_openings(path, tmp_path / "ten.csv", count=10, seed=7)
+    assert read_openings(tmp_path / "ten.csv") == ten
     assert draw_openings(path, count=4, seed=7).openings == ten[:4]
     seen = Counter(
         opening.id for seed in range(200) for opening in draw_openings(path, count=5, seed=seed).openings
@@ -256,6 +262,16 @@ def test_the_own_book(tmp_path, micro, monkeypatch):
     assert len({_position(opening).epd() for opening in openings}) == 25
 
 
+def test_positions_of_the_own_book_differ(tmp_path, micro, monkeypatch):
+    """One full move has 400 outcomes, so that lines meet."""
+    monkeypatch.setattr(book, "FULL_MOVES", (1, 1))
+    monkeypatch.setattr(book, "WHITE_SCORE", (0.0, 1.0))
+    monkeypatch.setattr(book, "CHUNK", 100)
+    make_book(micro, tmp_path / "book.csv", count=100, seed=0, batch_size=16)
+    openings = read_openings(tmp_path / "book.csv")
+    assert len({_position(opening).epd() for opening in openings}) == 100
+
+
 def test_a_smaller_book_begins_the_larger_one(tmp_path, micro, monkeypatch):
     monkeypatch.setattr(book, "WHITE_SCORE", (0.5, 0.6))
     monkeypatch.setattr(book, "CHUNK", 32)
@@ -280,6 +296,11 @@ def test_lines_are_sampled_from_the_raw_policy(micro, monkeypatch):
     moves = list(board.legal_moves)
     policy = torch.softmax(logits[[move_index(board, move) for move in moves]].double(), 0).numpy()
     counts = Counter(line[1][0] for line in lines)
+    raw = log_probabilities(logits[None].numpy(), GameBatch([None]).legal())
+    for number in range(40):
+        uniform = game_uniforms(Stream.BOOK, 0, str(number), 1)
+        first = sample_moves(raw, GameBatch([None]).legal(), uniform)[0]
+        assert move_index(board, chess.Move.from_uci(lines[number][1][0])) == first
     for move, share in zip(moves, policy, strict=True):
         error = np.sqrt(share * (1 - share) / 600)
         assert abs(counts[move.uci()] / 600 - share) < 4 * error + 1e-3, move

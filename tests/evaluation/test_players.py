@@ -140,6 +140,8 @@ def test_a_choice_does_not_depend_on_what_stands_beside_it(positions):
     starts = games.legal().start[:-1]
     uniform = np.minimum(exact[starts] / np.add.reduceat(exact, starts), 1 - 2**-53)
     whole = pick_moves(evaluation, games.legal(), temperatures, uniform)
+    drawn = sample_moves(played_policy(evaluation, games.legal(), temperatures), games.legal(), uniform)
+    np.testing.assert_array_equal(whole.move[np.arange(COUNT) % 4 != 3], drawn[np.arange(COUNT) % 4 != 3])
     for rows in (np.arange(COUNT)[::-1], np.array([7]), np.arange(3, 20), np.array([39, 0, 12])):
         part = Evaluation(evaluation.policy[rows], evaluation.wdl[rows])
         found = pick_moves(part, games.legal(rows), [temperatures[row] for row in rows], uniform[rows])

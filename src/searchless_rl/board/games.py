@@ -35,6 +35,9 @@ from searchless_rl.board.positions import (
     read_root,
 )
 
+FEW = 16
+"""Fewer games than this are stepped faster by reading their boards than by `make_moves`."""
+
 
 class Ending(IntEnum):
     """How a game stands. Claimable draws end it at once (paper appendix G: standard termination)."""
@@ -132,11 +135,8 @@ class GameBatch:
             self.fens[row] = fen
             self.moves[row] = []
             self._frames[row] = np.array(root.fill, np.uint64)
-            self._frames[row, 0] = bitboards(board)
-            self._castling[row] = castling_rights(board)
-            self._is_white[row] = board.side_to_move() == cozy.Color.White
-            self._clock[row] = board.halfmove_clock
             self._repeated[row] = False
+            self._read(row, board)
             arrived.append(self._arrive(row, board, is_zeroing=True, root=root))
         self._settle(rows, arrived)
 
@@ -156,22 +156,25 @@ class GameBatch:
                 rows.tolist(), indices.tolist(), self._is_white[rows].tolist(), strict=True
             )
         ]
-        moved = make_moves(self._frames[rows, 0], self._castling[rows], self._is_white[rows], indices)
         self._frames[rows, 1:] = self._frames[rows, :-1]
-        self._frames[rows, 0] = moved.position
-        self._castling[rows] = moved.castling
-        self._is_white[rows] ^= True
-        self._clock[rows] = np.where(moved.is_zeroing, 0, self._clock[rows] + 1)
         self._repeated[rows, 1:] = self._repeated[rows, :-1]
+        if len(rows) < FEW:
+            for row, board in zip(rows.tolist(), boards, strict=True):
+                self._read(row, board)
+        else:
+            moved = make_moves(self._frames[rows, 0], self._castling[rows], self._is_white[rows], indices)
+            self._frames[rows, 0] = moved.position
+            self._castling[rows] = moved.castling
+            self._is_white[rows] ^= True
+            self._clock[rows] = np.where(moved.is_zeroing, 0, self._clock[rows] + 1)
         for row, index in zip(rows.tolist(), indices.tolist(), strict=True):
             self.moves[row].append(_NUMBERS[index])
+        is_zeroing = (self._clock[rows] == 0).tolist()
         self._settle(
             rows,
             [
-                self._arrive(row, board, is_zeroing=is_zeroing)
-                for row, board, is_zeroing in zip(
-                    rows.tolist(), boards, moved.is_zeroing.tolist(), strict=True
-                )
+                self._arrive(row, board, is_zeroing=zeroed)
+                for row, board, zeroed in zip(rows.tolist(), boards, is_zeroing, strict=True)
             ],
         )
 
@@ -251,6 +254,13 @@ class GameBatch:
         if not board.try_play(move):
             raise ValueError(f"illegal move {move} (policy index {index}) in {board.fen()}")
         return board
+
+    def _read(self, row: int, board: cozy.Board) -> None:
+        """Take a position from the move generator's board."""
+        self._frames[row, 0] = bitboards(board)
+        self._castling[row] = castling_rights(board)
+        self._is_white[row] = board.side_to_move() == cozy.Color.White
+        self._clock[row] = board.halfmove_clock
 
     def _arrive(
         self, row: int, board: cozy.Board, *, is_zeroing: bool, root: Root | None = None

@@ -83,10 +83,13 @@ def play_games(
             that do not fit are loaded again when it is their turn. Changes no result.
 
     Raises:
-        ValueError: an opening that leaves no ply to play below `max_plies`.
+        ValueError: an opening that leaves no ply to play below `max_plies`, or a number below 1.
         MemoryError, torch.OutOfMemoryError: as they come. Any other failure of a network on a position ends
             that game alone, as an `Outcome` with `failed`.
     """
+    for name, value in (("in_flight", in_flight), ("max_loaded", max_loaded)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name}: {value} is not allowed; allowed: 1, 2, ...")
     for game in games:
         if game.opening.plies >= max_plies:
             raise ValueError(
@@ -135,9 +138,8 @@ class _Hall:
         # By weights, then by place: the rows that stand there, all answered at once.
         self._waiting: dict[Path, dict[_Place, list[int]]] = {player.weights: {} for player in players}
         self._answered: list[tuple[int, int, bool]] = []  # row, move, tied: known without asking
-        self._lines: WeakValueDictionary[Opening, _Lines] = (
-            WeakValueDictionary()
-        )  # alive while rows hold them
+        # Of an opening while rows hold them.
+        self._lines: WeakValueDictionary[Opening, _Lines] = WeakValueDictionary()
 
     def play(self, games: Iterator[Game], rows: int) -> Iterator[Outcome]:
         """Play `games`, `rows` at a time."""
