@@ -19,8 +19,8 @@ from pathlib import Path
 import torch
 from selfplay_parts import formats, growth, host, memory, step
 from selfplay_parts.baseline import VERSION, make_environment
-from selfplay_parts.rows import Row, describe_machine, to_csv
 from selfplay_parts.settings import QUICK, ROOT, Settings, warm_start
+from shared.rows import Row, describe_machine, to_csv
 from torch import nn
 
 from searchless_rl.files import write_atomically, write_json

@@ -36,6 +36,29 @@ def _import(name):
     return importlib.import_module(name)
 
 
+# --- the loop on python-chess ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fen", "shuffle"),
+    [
+        (None, "g1f3 g8f6 f3g1 f6g8"),
+        ("r3k2r/pppq1ppp/2npbn2/2b1p3/P7/2NPBN2/1PPQPPPP/R3K2R b KQkq - 0 9", "f6g4 f3g5 g4f6 g5f3"),
+        ("r3k2r/pppq1ppp/2npbn2/2b1p3/P7/2NPBN2/1PPQPPPP/R3K2R b KQkq a3 0 9", ""),
+    ],
+)
+def test_the_loop_sees_the_planes_of_the_project(fen, shuffle):
+    one_board, generator = _import("shared.one_board"), np.random.default_rng(3)
+    board, repeated = chess.Board(fen) if fen else chess.Board(), 0
+    for ply in range(60):
+        seen = encode_game(fen, [move.uci() for move in board.move_stack])
+        np.testing.assert_array_equal(one_board.planes_of(board), seen)
+        repeated += seen[12].any()
+        drawn = list(board.legal_moves)[generator.integers(board.legal_moves.count())]
+        board.push(chess.Move.from_uci(shuffle.split()[ply % 4]) if shuffle and ply < 8 else drawn)
+    assert repeated >= 4 or not shuffle
+
+
 # --- rows --------------------------------------------------------------------------------------------
 
 
@@ -50,11 +73,11 @@ def _import(name):
     ],
 )
 def test_a_target_is_met_at_its_bound(value, ratio, target, met):
-    assert _import("selfplay_parts.rows").Row("p", "s", value, "ms", None, ratio, target).met == met
+    assert _import("shared.rows").Row("p", "s", value, "ms", None, ratio, target).met == met
 
 
 def test_rows_that_cannot_be_judged():
-    rows = _import("selfplay_parts.rows")
+    rows = _import("shared.rows")
     with pytest.raises(ValueError, match="target 'fast': write value or ratio"):
         rows.Row("p", "s", 1.0, "ms", target="fast")
     with pytest.raises(ValueError, match="s: a target for a ratio that was not computed"):
@@ -64,7 +87,7 @@ def test_rows_that_cannot_be_judged():
 
 
 def test_rows_as_csv():
-    rows = _import("selfplay_parts.rows")
+    rows = _import("shared.rows")
     text = rows.to_csv(
         [
             rows.Row("host", "a, b", 274123.4, "boards/s", 1234567.0, 0.000012346, "ratio >= 50"),

@@ -19,6 +19,7 @@ from unittest import mock
 
 import numpy as np
 import torch
+from shared.rows import Row
 from torch import Tensor, nn
 from tqdm import tqdm
 
@@ -34,7 +35,6 @@ from searchless_rl.nets import (
     TokenHeadConfig,
 )
 from searchless_rl.selfplay.distributions import LegalRows
-from selfplay_parts.rows import Row
 from selfplay_parts.settings import Settings
 
 PART = "formats"

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 import psutil
+from shared.rows import Row
 from tqdm import tqdm
 
 from searchless_rl.board import GameBatch
 from searchless_rl.cells import Cell
 from searchless_rl.lc0 import load_network
 from selfplay_parts.memory import batch_bytes
-from selfplay_parts.rows import Row
 from selfplay_parts.settings import SMALL_NETWORK, Settings, random_games
 from selfplay_parts.training import ClockedModule, StepTimes, run_steps, step_params
 

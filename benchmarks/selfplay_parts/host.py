@@ -20,12 +20,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from shared.rows import Row
 from tqdm import tqdm
 
 from searchless_rl.board import POLICY_SIZE, GameBatch
 from searchless_rl.selfplay.distributions import LegalRows, sample
 from selfplay_parts.baseline import Baseline
-from selfplay_parts.rows import Row
 from selfplay_parts.settings import Settings, random_games
 
 PART = "host"

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from shared.rows import Row
 
 from searchless_rl.board import GameBatch
 from searchless_rl.cells import Cell
 from searchless_rl.lc0 import load_network
 from searchless_rl.selfplay.module import SelfPlayModule
-from selfplay_parts.rows import Row
 from selfplay_parts.settings import SMALL_NETWORK, Settings, random_games
 from selfplay_parts.training import step_params
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from shared.rows import Row
 from torch import nn
 from tqdm import tqdm
 
 from searchless_rl.board import GameBatch
 from searchless_rl.cells import Cell
 from searchless_rl.selfplay.precision import resolve_precision
-from selfplay_parts.rows import Row
 from selfplay_parts.settings import Settings
 from selfplay_parts.training import ClockedModule, NetworkBound, StepTimes, run_steps, step_params
 
