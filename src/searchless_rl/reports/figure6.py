@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from searchless_rl.reports.style import DOUBLE_WIDTH, TERM_COLOURS, use_style, w
 
 BIN_WIDTH, LAST_BIN = 200, 2600
 DEPTH, RATING, ACCURACY = "mate depth", "rating", "accuracy by rating"
+MARKERS = {"none": "o", "entropy": "s", "reverse_kl": "^", "forward_kl": "D"}
 COLUMNS = ("panel", "model", "term", "tau", "beta", "seed", "bin", "label", "n", "gain", "low", "high")
 
 
@@ -90,27 +92,52 @@ def _row(
 
 
 def draw_figure6(data: pd.DataFrame, stem: Path, scale: str) -> None:
-    """Draw and write Figure 6 (PDF, PNG, CSV)."""
+    """Draw and write Figure 6 (PDF, PNG, CSV): a row of panels for each sampling temperature."""
     use_style()
-    figure, axes = plt.subplots(
-        1, 3, figsize=(DOUBLE_WIDTH, 2.6), layout="constrained", width_ratios=[1, 1.35, 1.35]
+    temperatures = [tau for tau in TAU_NAMES if tau in set(data["tau"])] or list(TAU_NAMES)[:1]
+    figure, grid = plt.subplots(
+        len(temperatures),
+        3,
+        figsize=(DOUBLE_WIDTH, 0.8 + 1.8 * len(temperatures)),
+        layout="constrained",
+        width_ratios=[1, 1.35, 1.35],
+        sharex="col",
+        sharey="col",
+        squeeze=False,
     )
     titles = {
         DEPTH: "solution probability, mates",
         RATING: "solution probability, main suite",
         ACCURACY: "accuracy, main suite",
     }
-    for axis, (panel, title) in zip(axes, titles.items(), strict=True):
-        _panel(axis, data[data["panel"] == panel], 100.0 if panel == ACCURACY else 1.0)
-        axis.set_title(title)
+    for axes, tau in zip(grid, temperatures, strict=True):
+        for axis, (panel, title) in zip(axes, titles.items(), strict=True):
+            shown = data[data["panel"] == panel]
+            _panel(axis, shown[shown["tau"] == tau], sorted(set(shown["bin"])), panel)
+            axis.set_ylabel("gain (percentage points)" if panel == ACCURACY else "gain (nats)")
+            if panel != ACCURACY:
+                ratio = axis.secondary_yaxis("right", functions=(np.exp, _log))
+                ratio.set_ylabel("ratio to the base")
+            if tau == temperatures[0]:
+                axis.set_title(title)
+            axis.text(
+                0.05,
+                0.06,
+                "τ adaptive" if tau == "adaptive" else TAU_NAMES[tau],
+                transform=axis.transAxes,
+                fontsize=7,
+            )
+    for axis, panel in zip(grid[-1], titles, strict=True):
+        labels = data[data["panel"] == panel].drop_duplicates("bin").sort_values("bin")["label"]
+        axis.set_xticks(range(len(labels)), labels, rotation=90 if len(labels) > 6 else 0)
         axis.set_xlabel("mate in N" if panel == DEPTH else f"puzzle rating (bins of {BIN_WIDTH})")
-        axis.set_ylabel("gain (percentage points)" if panel == ACCURACY else "gain (nats)")
-        if panel != ACCURACY:
-            ratio = axis.secondary_yaxis("right", functions=(np.exp, _log))
-            ratio.set_ylabel("ratio to the base")
-    handles, labels = axes[1].get_legend_handles_labels()
+    handles = {
+        label: handle
+        for axis in grid.flat
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+    }
     if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=4)
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
     figure.suptitle(
         f"Gains over the base with 95 % intervals ({scale} scale)" if len(data) else "nothing measured yet",
         fontsize=8,
@@ -119,31 +146,28 @@ def draw_figure6(data: pd.DataFrame, stem: Path, scale: str) -> None:
     plt.close(figure)
 
 
-def _panel(axis: Axes, data: pd.DataFrame, unit: float) -> None:
+def _panel(axis: Axes, data: pd.DataFrame, places: Sequence[int], panel: str) -> None:
+    unit = 100.0 if panel == ACCURACY else 1.0
     axis.axhline(0, color="0.5", linewidth=0.8)
-    places = sorted(data["bin"].unique())
-    axis.set_xticks(range(len(places)), data.drop_duplicates("bin").sort_values("bin")["label"])
     models = list(dict.fromkeys(data["model"]))
     for number, model in enumerate(models):
         rows = data[data["model"] == model]
         # Side by side, so that intervals do not hide one another.
-        offset = min(0.12, 0.7 / len(models)) * (number - (len(models) - 1) / 2)
-        term, is_adaptive = rows["term"].iloc[0], rows["tau"].iloc[0] == "adaptive"
-        colour = TERM_COLOURS[term]
+        offset = min(0.16, 0.7 / len(models)) * (number - (len(models) - 1) / 2)
+        term = rows["term"].iloc[0]
         axis.errorbar(
             rows["bin"].map(places.index) + offset,
             unit * rows["gain"],
             yerr=[unit * (rows["gain"] - rows["low"]), unit * (rows["high"] - rows["gain"])],
-            fmt="o" if is_adaptive else "s",
-            linestyle="-" if is_adaptive else "--",
-            color=colour,
-            markerfacecolor=colour if is_adaptive else "white",
-            capsize=2,
-            elinewidth=0.8,
-            label=f"{TERM_NAMES[term]}, {TAU_NAMES[rows['tau'].iloc[0]]}",
+            fmt=MARKERS[term],
+            linestyle="-",
+            color=TERM_COLOURS[term],
+            markersize=3,
+            capsize=1.5,
+            linewidth=0.9,
+            elinewidth=0.7,
+            label=TERM_NAMES[term],
         )
-    if len(places) > 6:
-        axis.tick_params(axis="x", rotation=90)
 
 
 def _log(ratio: np.ndarray) -> np.ndarray:
