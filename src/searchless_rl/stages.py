@@ -55,7 +55,6 @@ def write_timings(params: Params) -> None:
     from searchless_rl.timing import collect
 
     names = [
-        "fan-out",
         "fetch",
         "suites",
         *(f"warm-start@{seed}" for seed in params.grid.warm_starts.values()),
@@ -67,7 +66,7 @@ def write_timings(params: Params) -> None:
     names += ["openings", "control", "cell", "select"]
     names += [f"evaluate@{model}" for model in EVALUATED] + [f"coverage@{model}" for model in COVERED]
     names += ["arena@argmax", "arena@swept", "arena@sampled", "recovery", "tables", "figures", "sync"]
-    write_json(Path("reports") / params.scale / "timings.json", collect(timings(), names))
+    write_json(Path("reports") / params.scale / "timings.json", collect(timings(), names, around="fan-out"))
 
 
 def interactive() -> bool:

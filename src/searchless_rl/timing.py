@@ -26,11 +26,15 @@ def record(folder: Path, stage: str) -> None:
     write_json(folder / f"{stage}.json", {"seconds": round(seconds, 1), "peak_memory_mib": round(mebibytes)})
 
 
-def collect(folder: Path, stages: Iterable[str]) -> dict[str, Any]:
-    """The last record of each stage that has one, and the sum of their seconds, as if one after the other."""
+def collect(folder: Path, stages: Iterable[str], around: str) -> dict[str, Any]:
+    """The last record of each stage that has one, and the sum of their seconds, as if one after the other.
+
+    The record of the command `around` the stages stands beside them, outside the sum.
+    """
     found = {
         stage: json.loads(path.read_text(encoding="utf-8"))
-        for stage in stages
+        for stage in (around, *stages)
         if (path := folder / f"{stage}.json").exists()
     }
-    return {"sum_seconds": round(sum(part["seconds"] for part in found.values()), 1), "stages": found}
+    seconds = sum(part["seconds"] for stage, part in found.items() if stage != around)
+    return {"sum_seconds": round(seconds, 1), "stages": found}
