@@ -44,6 +44,7 @@ def planes_of(board: chess.Board) -> np.ndarray:
 @torch.inference_mode()
 def best_move(network: nn.Module, board: chess.Board) -> chess.Move:
     """The legal move that the network finds most likely, from one forward pass."""
-    logits = network(torch.from_numpy(planes_of(board))[None]).policy[0]
+    device = next(network.parameters()).device
+    logits = network(torch.from_numpy(planes_of(board))[None].to(device)).policy[0].cpu()
     legal = list(board.legal_moves)
     return legal[int(logits[[move_index(board, move) for move in legal]].argmax())]
