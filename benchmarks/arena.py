@@ -24,14 +24,13 @@ import chess
 import numpy as np
 import torch
 from shared.one_board import best_move
-from shared.rows import Row, describe_machine, to_csv
+from shared.rows import Row, describe_machine, keep
 from torch import nn
 
 from searchless_rl.evaluation.arena.hall import play_games
 from searchless_rl.evaluation.arena.openings import Opening
 from searchless_rl.evaluation.arena.players import Player
 from searchless_rl.evaluation.arena.schedule import Game, round_robin
-from searchless_rl.files import write_atomically, write_json
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
 
@@ -165,13 +164,12 @@ def main() -> None:
     arguments = parser.parse_args()
 
     networks = variants(load_network(arguments.weights), arguments.players)
-    write_json(arguments.out.with_suffix(".machine.json"), describe_machine(max(arguments.threads)))
-    rows = []
-    for threads in arguments.threads:
-        for row in measure(networks, arguments.games, arguments.batch, threads):
-            print(row.text, flush=True)
-            rows.append(row)
-            write_atomically(arguments.out, to_csv(rows))
+    rows = (
+        row
+        for threads in arguments.threads
+        for row in measure(networks, arguments.games, arguments.batch, threads)
+    )
+    keep(rows, arguments.out, describe_machine(max(arguments.threads)))
 
 
 if __name__ == "__main__":

@@ -21,11 +21,10 @@ import chess
 import numpy as np
 import torch
 from shared.one_board import best_move
-from shared.rows import Row, describe_machine, to_csv
+from shared.rows import Row, describe_machine, keep
 from torch import nn
 
 from searchless_rl.evaluation.tactics import score_suite
-from searchless_rl.files import write_atomically, write_json
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.suites.files import SuiteItem
@@ -111,13 +110,12 @@ def main() -> None:
     chosen = puzzles[:: len(puzzles) // arguments.puzzles][: arguments.puzzles]
     items = [SuiteItem(puzzle, winning_sets(puzzle)) for puzzle in chosen]
     network = load_network(arguments.weights)
-    write_json(arguments.out.with_suffix(".machine.json"), describe_machine(max(arguments.threads)))
-    rows = []
-    for threads in arguments.threads:
-        for row in measure(network, items, arguments.batch, arguments.rounds, threads):
-            print(row.text, flush=True)
-            rows.append(row)
-            write_atomically(arguments.out, to_csv(rows))
+    rows = (
+        row
+        for threads in arguments.threads
+        for row in measure(network, items, arguments.batch, arguments.rounds, threads)
+    )
+    keep(rows, arguments.out, describe_machine(max(arguments.threads)))
 
 
 if __name__ == "__main__":

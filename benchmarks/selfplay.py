@@ -20,10 +20,9 @@ import torch
 from selfplay_parts import formats, growth, host, memory, step
 from selfplay_parts.baseline import VERSION, make_environment
 from selfplay_parts.settings import QUICK, ROOT, Settings, warm_start
-from shared.rows import Row, describe_machine, to_csv
+from shared.rows import Row, describe_machine, keep
 from torch import nn
 
-from searchless_rl.files import write_atomically, write_json
 from searchless_rl.lc0 import NetworkFileError, load_network
 from searchless_rl.params import load_params
 
@@ -60,12 +59,8 @@ def main() -> None:
     except NetworkFileError as error:
         raise SystemExit(f"{error}; `searchless fetch` gets the default, --weights names another") from None
     machine = describe_machine(arguments.threads) | {"baseline": f"lczerolens {VERSION}"}
-    write_json(out.with_suffix(".machine.json"), machine)
-    rows = []
-    for row in run(settings, _name(arguments.weights), network, arguments.baseline, arguments.threads):
-        print(row.text, flush=True)
-        rows.append(row)
-        write_atomically(out, to_csv(rows))  # a run that is stopped keeps what it has measured
+    rows = run(settings, _name(arguments.weights), network, arguments.baseline, arguments.threads)
+    keep(rows, out, machine)
     print(f"written: {out}")
 
 

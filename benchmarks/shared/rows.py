@@ -7,13 +7,15 @@ import io
 import operator
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
+
+from searchless_rl.files import write_atomically, write_json
 
 COLUMNS = ("part", "setting", "value", "unit", "baseline", "ratio", "target", "met")
 _TARGET = re.compile(r"(?P<what>value|ratio) (?P<sign><=|>=) (?P<bound>[0-9.]+)")
@@ -89,6 +91,19 @@ def to_csv(rows: Sequence[Row]) -> str:
         value, baseline, ratio = numbers
         writer.writerow([row.part, row.setting, value, row.unit, baseline, ratio, row.target, row.met])
     return text.getvalue()
+
+
+def keep(rows: Iterable[Row], out: Path, machine: dict[str, Any]) -> None:
+    """Print rows as they come and write them to `out`, the machine beside it as .machine.json.
+
+    A run that is stopped keeps what it has measured.
+    """
+    write_json(out.with_suffix(".machine.json"), machine)
+    measured = []
+    for row in rows:
+        print(row.text, flush=True)
+        measured.append(row)
+        write_atomically(out, to_csv(measured))
 
 
 def describe_machine(threads: int) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import chess
 import numpy as np
 import pytest
 
-from searchless_rl.board import move_index
+from searchless_rl.board import GameBatch, move_index
+from searchless_rl.board.games import FEW
 from searchless_rl.board.moving import make_moves
 
 # The positions of the perft tables on the Chess Programming Wiki (castling, pins, promotions, en passant),
@@ -61,7 +62,23 @@ def test_every_move_and_every_reply_leads_where_python_chess_says(fen: str, mirr
 
     np.testing.assert_array_equal(moved.position, np.array([_bitboards(board) for board in after], np.uint64))
     np.testing.assert_array_equal(moved.castling, [_rights(board) for board in after])
-    np.testing.assert_array_equal(moved.is_zeroing, [board.is_zeroing(move) for board, move in pairs])
+
+    games = GameBatch([board.fen() for board, _ in pairs])
+    games.step(np.arange(len(pairs)), np.array([move_index(board, move) for board, move in pairs]))
+    clocks = games.planes()[:, 109, 0, 0]
+    np.testing.assert_array_equal(clocks, [board.halfmove_clock for board in after])
+    np.testing.assert_array_equal(clocks == 0, [board.is_zeroing(move) for board, move in pairs])
+
+
+def test_few_games_and_many_are_stepped_alike_also_past_the_fifty_moves() -> None:
+    fen = "8/8/8/3k4/8/3K4/8/R6r w - - 97 80"
+    few, many = GameBatch([fen]), GameBatch([fen] * FEW)
+    for uci in "a1a2 h1h2 a2a1 h2h1 a1b1 h1g1 b1g1 d5e5".split():
+        for games in (few, many):
+            rows = np.arange(len(games))
+            games.step(rows, np.array([games.index(row, uci) for row in rows.tolist()]))
+        np.testing.assert_array_equal(many.planes(), np.repeat(few.planes(), FEW, 0))
+        np.testing.assert_array_equal(many.ending, np.repeat(few.ending, FEW))
 
 
 def test_no_position_is_none() -> None:

@@ -38,6 +38,8 @@ from searchless_rl.board.positions import (
 FEW = 16
 """Fewer games than this are stepped faster by reading their boards than by `make_moves`."""
 
+_GOES_ON = cozy.GameStatus.Ongoing
+
 
 class Ending(IntEnum):
     """How a game stands. Claimable draws end it at once (paper appendix G: standard termination)."""
@@ -137,7 +139,7 @@ class GameBatch:
             self._frames[row] = np.array(root.fill, np.uint64)
             self._repeated[row] = False
             self._read(row, board)
-            arrived.append(self._arrive(row, board, is_zeroing=True, root=root))
+            arrived.append(self._arrive(row, board, root))
         self._settle(rows, arrived)
 
     def step(self, rows: np.ndarray, indices: np.ndarray) -> None:
@@ -150,33 +152,27 @@ class GameBatch:
         Raises:
             ValueError: an illegal move (position and move named); no game has moved then.
         """
+        chosen, played = rows.tolist(), indices.tolist()
         boards = [
             self._play(row, index, is_white)
-            for row, index, is_white in zip(
-                rows.tolist(), indices.tolist(), self._is_white[rows].tolist(), strict=True
-            )
+            for row, index, is_white in zip(chosen, played, self._is_white[rows].tolist(), strict=True)
         ]
         self._frames[rows, 1:] = self._frames[rows, :-1]
         self._repeated[rows, 1:] = self._repeated[rows, :-1]
         if len(rows) < FEW:
-            for row, board in zip(rows.tolist(), boards, strict=True):
+            for row, board in zip(chosen, boards, strict=True):
                 self._read(row, board)
         else:
             moved = make_moves(self._frames[rows, 0], self._castling[rows], self._is_white[rows], indices)
             self._frames[rows, 0] = moved.position
             self._castling[rows] = moved.castling
             self._is_white[rows] ^= True
-            self._clock[rows] = np.where(moved.is_zeroing, 0, self._clock[rows] + 1)
-        for row, index in zip(rows.tolist(), indices.tolist(), strict=True):
+            self._clock[rows] = [board.halfmove_clock for board in boards]
+        arrived = []
+        for row, index, board in zip(chosen, played, boards, strict=True):
             self.moves[row].append(_NUMBERS[index])
-        is_zeroing = (self._clock[rows] == 0).tolist()
-        self._settle(
-            rows,
-            [
-                self._arrive(row, board, is_zeroing=zeroed)
-                for row, board, zeroed in zip(rows.tolist(), boards, is_zeroing, strict=True)
-            ],
-        )
+            arrived.append(self._arrive(row, board))
+        self._settle(rows, arrived)
 
     def legal(self, rows: np.ndarray | None = None) -> LegalMoves:
         """Legal moves of `rows` (all rows by default); `LegalMoves.row` counts within `rows`."""
@@ -262,9 +258,7 @@ class GameBatch:
         self._is_white[row] = board.side_to_move() == cozy.Color.White
         self._clock[row] = board.halfmove_clock
 
-    def _arrive(
-        self, row: int, board: cozy.Board, *, is_zeroing: bool, root: Root | None = None
-    ) -> tuple[bool, Ending]:
+    def _arrive(self, row: int, board: cozy.Board, root: Root | None = None) -> tuple[bool, Ending]:
         """Count the position just reached, the first of a game where `root` is given.
 
         Returns:
@@ -273,7 +267,7 @@ class GameBatch:
         self._boards[row] = board
         self._legal[row] = None
         by_rule, by_lc0 = self._seen_by_rule[row], self._seen_by_lc0[row]
-        if is_zeroing:  # no earlier position can come again
+        if root is not None or board.halfmove_clock == 0:  # no earlier position can come again
             by_rule.clear()
             by_lc0.clear()
         key = board.hash_without_ep()
@@ -319,9 +313,6 @@ class GameBatch:
         for row, count in zip(rows, counts, strict=True):
             self._legal[row] = index[end : end + count]
             end += count
-
-
-_GOES_ON = cozy.GameStatus.Ongoing
 
 
 def _can_capture(board: cozy.Board, file: int) -> bool:

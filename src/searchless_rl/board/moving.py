@@ -1,7 +1,7 @@
 """Moves made on bitboards, N positions at once.
 
 The move generator knows each move to be legal before it comes here; what is left is where the pieces stand
-afterwards, which rights to castle remain and whether the move begins a new count of fifty.
+afterwards and which rights to castle remain.
 """
 
 from __future__ import annotations
@@ -33,12 +33,10 @@ class Moved(NamedTuple):
     Attributes:
         position: uint64 [N, 12] bitboards.
         castling: bool [N, 4] rights: White's short and long, Black's short and long.
-        is_zeroing: bool [N]: a capture or a pawn move, after which the fifty moves count from 0.
     """
 
     position: np.ndarray
     castling: np.ndarray
-    is_zeroing: np.ndarray
 
 
 def make_moves(position: np.ndarray, castling: np.ndarray, is_white: np.ndarray, index: np.ndarray) -> Moved:
@@ -80,4 +78,4 @@ def make_moves(position: np.ndarray, castling: np.ndarray, is_white: np.ndarray,
     after = np.empty_like(sides)
     after[row, mover], after[row, 1 - mover] = own, other
     kept = castling & (((source | target)[:, None] & _HOMES) == 0)
-    return Moved(after.reshape(-1, 12), kept, is_pawn | captures | passes)
+    return Moved(after.reshape(-1, 12), kept)
