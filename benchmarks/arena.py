@@ -27,10 +27,10 @@ from shared.one_board import best_move
 from shared.rows import Row, describe_machine, keep
 from torch import nn
 
-from searchless_rl.evaluation.arena.hall import play_games
-from searchless_rl.evaluation.arena.openings import Opening
-from searchless_rl.evaluation.arena.players import Player
-from searchless_rl.evaluation.arena.schedule import Game, round_robin
+from searchless_rl.arena.match_runner import play_games
+from searchless_rl.arena.openings import Opening
+from searchless_rl.arena.players import Player
+from searchless_rl.arena.schedule import Game, round_robin
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
 

@@ -9,18 +9,17 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from searchless_rl import stages
-
 # Imports of the heavy parts stay inside the commands: `searchless --help` and the small stages must not
 # wait seconds for torch and Lightning.
 from searchless_rl.interruption import Interrupted
 from searchless_rl.params import load_params, write_scale
+from searchless_rl.pipeline import stages
 
 
 def fan_out(arguments: argparse.Namespace) -> None:
     """Run the pipeline with several cells at a time."""
-    from searchless_rl.fan_out import run_pipeline
-    from searchless_rl.timing import record
+    from searchless_rl.pipeline.fan_out import run_pipeline
+    from searchless_rl.pipeline.timing import record
 
     params = load_params()
     if run_pipeline(params, arguments.jobs):
@@ -31,7 +30,7 @@ def fan_out(arguments: argparse.Namespace) -> None:
 def sweep(arguments: argparse.Namespace) -> None:
     """Train and score further cells outside the pipeline; their figures go to reports/SCALE/sweep.csv."""
     from searchless_rl.cells import Cell
-    from searchless_rl.reports.sweep import run_sweep
+    from searchless_rl.pipeline.sweep import run_sweep
 
     params = load_params()
     stages.set_threads(params)
@@ -82,14 +81,14 @@ def winning(arguments: argparse.Namespace) -> None:
 
 def uci(arguments: argparse.Namespace) -> None:
     """Play as a UCI engine: one forward pass a move."""
-    from searchless_rl.uci import run_uci
+    from searchless_rl.play.uci import run_uci
 
     run_uci(arguments.weights, sys.stdin, sys.stdout, seed=arguments.seed)
 
 
 def play(arguments: argparse.Namespace) -> None:
     """Show a game in the terminal, of a network with itself or with another."""
-    from searchless_rl.play import run_play
+    from searchless_rl.play.terminal import run_play
 
     run_play(arguments.weights, arguments.opponent, fen=arguments.fen, seed=arguments.seed)
 
@@ -163,7 +162,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments.run(arguments)
         if arguments.command in stages.STAGES:
-            from searchless_rl.timing import record
+            from searchless_rl.pipeline.timing import record
 
             record(stages.timings(), stages.label(arguments))
     except KeyboardInterrupt:

@@ -19,11 +19,11 @@ from searchless_rl.evaluation.recovery import (
     side_by_side,
     tuned_models,
 )
-from searchless_rl.evaluation.recovery_stage import run_candidates, run_recovery
 from searchless_rl.evaluation.stage import run_tactics
 from searchless_rl.evaluation.tactics import score_suite
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.pipeline.recovery import run_candidates, run_recovery
 from searchless_rl.suites.files import SuiteItem, write_suite
 from searchless_rl.suites.puzzles import Puzzle, read_puzzles
 from searchless_rl.suites.winning import winning_sets

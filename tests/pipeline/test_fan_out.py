@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from searchless_rl import fan_out
 from searchless_rl.params import load_params
+from searchless_rl.pipeline import fan_out
 
 
 @pytest.fixture

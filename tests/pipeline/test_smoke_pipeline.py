@@ -16,8 +16,8 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
-from searchless_rl.evaluation.intervals import wilson
 from searchless_rl.reports.models import COVERED, EVALUATED
+from searchless_rl.statistics.intervals import wilson
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from ruamel.yaml import YAML
 
-from searchless_rl import stages
+from searchless_rl.pipeline import stages
 from searchless_rl.reports.models import ARMS, COVERED, EVALUATED
 
 

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from searchless_rl.cells import Cell
-from searchless_rl.evaluation.intervals import wilson
 from searchless_rl.params import load_params
 from searchless_rl.reports.curves import learning_curves
 from searchless_rl.reports.figure5 import figure5_data
@@ -15,6 +14,7 @@ from searchless_rl.reports.models import ARMS, read_models, select_cells
 from searchless_rl.reports.stage import build_figures, build_tables, select_models
 from searchless_rl.reports.tables import cells as cells_table
 from searchless_rl.reports.tables import headline, table2, table6
+from searchless_rl.statistics.intervals import wilson
 
 SOLVED = {
     "base": 500,

@@ -8,8 +8,6 @@ import pandas as pd
 import pytest
 
 from searchless_rl.evaluation.candidates import COLUMNS
-from searchless_rl.evaluation.intervals import wilson
-from searchless_rl.evaluation.paired import Pair, paired_interval
 from searchless_rl.evaluation.recovery import side_by_side
 from searchless_rl.reports import figure9
 from searchless_rl.reports.figure6 import draw_figure6, figure6_data
@@ -19,6 +17,8 @@ from searchless_rl.reports.recovery import _PAPER, recovery_table
 from searchless_rl.reports.scores import MATES, read_scores
 from searchless_rl.reports.table3 import table3, write_table3
 from searchless_rl.reports.table4 import SUITES, table4, write_table4
+from searchless_rl.statistics.intervals import wilson
+from searchless_rl.statistics.paired import Pair, paired_interval
 
 FORWARD, REVERSE = "forward_kl-adaptive-0.01-s0", "reverse_kl-adaptive-0.01-s0"
 NONE, FIXED = "none-adaptive-0-s0", "forward_kl-fixed-0.01-s0"

@@ -19,10 +19,10 @@ import torch
 from searchless_rl.cells import Cell
 from searchless_rl.interruption import Interrupted
 from searchless_rl.selfplay import callbacks, module, stage
-from searchless_rl.selfplay.lock import Busy, exclusive
 from searchless_rl.selfplay.memory import is_out_of_memory
 from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
 from searchless_rl.selfplay.stage import CHECKPOINT, METRICS, make_warm_start, train_cell
+from searchless_rl.unfinished import Busy, exclusive
 
 RESULTS = ("weights.pb.gz", "metrics.jsonl", "cell.json")
 
@@ -490,7 +490,7 @@ def test_an_orphan_still_holds_its_cell(tmp_path):
     """The parent is killed, as when a pipeline dies; its child works on and is named."""
     program = (
         "import os, sys, time; from pathlib import Path\n"
-        "from searchless_rl.selfplay.lock import exclusive\n"
+        "from searchless_rl.unfinished import exclusive\n"
         "if os.fork() == 0:\n"
         "    with exclusive(Path(sys.argv[1])):\n"
         "        time.sleep(60)\n"

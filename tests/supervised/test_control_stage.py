@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from searchless_rl.lc0 import load_network, save_network
-from searchless_rl.selfplay.lock import Busy, exclusive
 from searchless_rl.suites.puzzles import PuzzleFileError
 from searchless_rl.suites.split import SplitError
 from searchless_rl.supervised import control_stage
 from searchless_rl.supervised.control import accumulate_gradient, solver_examples
 from searchless_rl.supervised.control_stage import ControlFailure, ControlRun, train_control
+from searchless_rl.unfinished import Busy, exclusive
 
 RESULTS = ("weights.pb.gz", "metrics.jsonl", "control.json")
 

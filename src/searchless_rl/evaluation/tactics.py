@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from searchless_rl.board import POLICY_SIZE, GameBatch, LegalMoves
-from searchless_rl.evaluation.intervals import wilson
 from searchless_rl.evaluation.policy import argmax_moves, log_probabilities, ranks
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.statistics.intervals import wilson
 from searchless_rl.suites.files import SuiteItem
 
 CHUNK = 2048  # puzzles in flight; bounds memory (about 200 MB), not results

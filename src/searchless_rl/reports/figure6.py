@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from searchless_rl.evaluation.bootstrap import mean_gain
-from searchless_rl.evaluation.paired import align, count_pair, paired_interval
 from searchless_rl.reports.models import BASE, TAU_NAMES, TERM_NAMES
 from searchless_rl.reports.scores import MAIN, MATES, Scores, identity
 from searchless_rl.reports.style import DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.statistics.bootstrap import mean_gain
+from searchless_rl.statistics.paired import align, count_pair, paired_interval
 
 BIN_WIDTH, LAST_BIN = 200, 2600
 DEPTH, RATING, ACCURACY = "mate depth", "rating", "accuracy by rating"

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from searchless_rl.cells import Cell
-from searchless_rl.evaluation.intervals import wilson
 from searchless_rl.evaluation.recovery import (
     BASE,
     exclusive,
@@ -19,6 +18,7 @@ from searchless_rl.evaluation.recovery import (
     puzzle_changes,
     tuned_models,
 )
+from searchless_rl.statistics.intervals import wilson
 
 COLUMNS = ("statistic", "model", "value", "k", "n", "low", "high", "paper")
 ALL = "all models"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from searchless_rl.evaluation.paired import compare_models
 from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.params import Params
 from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
@@ -35,6 +34,7 @@ from searchless_rl.reports.table3 import table3, write_table3
 from searchless_rl.reports.table4 import table4, write_table4
 from searchless_rl.reports.table5 import read_shapes, table5, write_table5
 from searchless_rl.reports.tables import beta_name, cells, headline, table2, table6, tau_name, term_name
+from searchless_rl.statistics.paired import compare_models
 
 _DEEP = (MAIN, HARD, *MATES.values())
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from searchless_rl.evaluation.matches import head_to_head, pair_interval
-from searchless_rl.evaluation.rating_model import UnboundedRatings
-from searchless_rl.evaluation.ratings import bayeselo
 from searchless_rl.reports.formats import MISSING, write_table
 from searchless_rl.reports.models import Measured
+from searchless_rl.statistics.matches import head_to_head, pair_interval
+from searchless_rl.statistics.rating_model import UnboundedRatings
+from searchless_rl.statistics.ratings import bayeselo
 
 GAMES = "games.parquet"
 _RECORD = ("wins", "draws", "losses", "score", "score_low", "score_high", "los")

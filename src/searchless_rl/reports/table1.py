@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from searchless_rl.evaluation.matches import format_los
 from searchless_rl.params import Params
 from searchless_rl.reports.formats import INTERVALS, MISSING, counts, percent, write_table
 from searchless_rl.reports.models import Measured, select_cells
 from searchless_rl.reports.strength import elo_text, record_text, score_text
 from searchless_rl.reports.tables import beta_name, frame_of, identity, rates, tau_name, term_name
+from searchless_rl.statistics.matches import format_los
 
 _STRENGTH = (
     *("elo", "elo_low", "elo_high", "wins", "draws", "losses"),

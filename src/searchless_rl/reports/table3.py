@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from searchless_rl.evaluation.intervals import wilson
 from searchless_rl.reports.formats import percent, write_table
 from searchless_rl.reports.scores import MATES, Scores, identity
 from searchless_rl.reports.tables import beta_name, tau_name, term_name
+from searchless_rl.statistics.intervals import wilson
 
 
 def table3(scores: Scores) -> pd.DataFrame:

@@ -10,18 +10,18 @@ import numpy as np
 import pandas as pd
 
 from searchless_rl.cells import Cell
-from searchless_rl.evaluation.bootstrap import (
+from searchless_rl.reports.formats import MISSING, write_table
+from searchless_rl.reports.models import BASE
+from searchless_rl.reports.scores import HARD, MAIN, MATES, Scores, identity
+from searchless_rl.reports.tables import tau_name, term_name
+from searchless_rl.statistics.bootstrap import (
     Interval,
     arithmetic_mean,
     geometric_mean,
     geometric_ratio,
     mean_gap,
 )
-from searchless_rl.evaluation.paired import align
-from searchless_rl.reports.formats import MISSING, write_table
-from searchless_rl.reports.models import BASE
-from searchless_rl.reports.scores import HARD, MAIN, MATES, Scores, identity
-from searchless_rl.reports.tables import tau_name, term_name
+from searchless_rl.statistics.paired import align
 
 SUITES = {MAIN: "All", HARD: "≥2400", **{suite: f"N = {depth}" for depth, suite in MATES.items()}}
 """Suite -> column of the table."""

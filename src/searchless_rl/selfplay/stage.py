@@ -21,11 +21,11 @@ from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.params import SelfPlayParams
 from searchless_rl.selfplay.callbacks import Checkpointer, MetricsWriter, Progress, WholeCheckpoints
 from searchless_rl.selfplay.ledger import RUNNING_COUNTS
-from searchless_rl.selfplay.lock import exclusive
 from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
 from searchless_rl.selfplay.precision import resolve_precision
 from searchless_rl.selfplay.variants import with_variant
 from searchless_rl.selfplay.warm_start import play_warm_start, read_games, write_games
+from searchless_rl.unfinished import exclusive
 
 CHECKPOINT, METRICS, MANIFEST = "last.ckpt", "metrics.jsonl", "inputs.json"
 _PACKAGE = Path(__file__).resolve().parent.parent

@@ -28,7 +28,6 @@ from searchless_rl.files import (
 from searchless_rl.interruption import Interrupted, deferred_signals
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.params import SelfPlayParams
-from searchless_rl.selfplay.lock import exclusive
 from searchless_rl.selfplay.optimizer import build_optimizer, update_ema, warmup_factor
 from searchless_rl.selfplay.precision import resolve_precision
 from searchless_rl.suites.files import read_suite
@@ -42,6 +41,7 @@ from searchless_rl.supervised.control import (
     require_unseen,
     solver_examples,
 )
+from searchless_rl.unfinished import exclusive
 
 POOL = "control"
 """The suite that is the training pool."""
