@@ -27,6 +27,7 @@ from searchless_rl.board.planes import HISTORY, encode_planes
 from searchless_rl.board.policy_map import POLICY_SIZE
 from searchless_rl.board.positions import (
     KING,
+    PAWN,
     Root,
     bitboards,
     castling_rights,
@@ -150,11 +151,11 @@ class GameBatch:
             indices: int [n] policy indices.
 
         Raises:
-            ValueError: an illegal move (position and move named); no game has moved then.
+            ValueError: an illegal move (move, its number, game and position named); no game has moved then.
         """
         chosen, played = rows.tolist(), indices.tolist()
         boards = [
-            self._play(row, index, is_white)
+            self._after(row, index, is_white)
             for row, index, is_white in zip(chosen, played, self._is_white[rows].tolist(), strict=True)
         ]
         self._frames[rows, 1:] = self._frames[rows, :-1]
@@ -173,6 +174,24 @@ class GameBatch:
             self.moves[row].append(_NUMBERS[index])
             arrived.append(self._arrive(row, board))
         self._settle(rows, arrived)
+
+    def play(self, lines: Sequence[Sequence[str]], rows: np.ndarray | None = None) -> None:
+        """Play a line of UCI moves in each game, in lockstep; a game whose line has ended waits.
+
+        Args:
+            lines: UCI moves, castling as e1g1 or e1h1; as many lines as `rows`.
+            rows: int [n], distinct; all rows by default.
+
+        Raises:
+            ValueError: a text that is not UCI, or an illegal move (move, its number, game and position
+                named). Games then stand where they were before the ply of that move.
+        """
+        chosen = range(len(self)) if rows is None else rows.tolist()
+        games = list(zip(chosen, lines, strict=True))
+        for ply in range(max(map(len, lines), default=0)):
+            moving = [(row, line[ply]) for row, line in games if len(line) > ply]
+            indices = [self.index(row, uci) for row, uci in moving]
+            self.step(np.array([row for row, _ in moving], np.int64), np.array(indices, np.int64))
 
     def legal(self, rows: np.ndarray | None = None) -> LegalMoves:
         """Legal moves of `rows` (all rows by default); `LegalMoves.row` counts within `rows`."""
@@ -195,9 +214,18 @@ class GameBatch:
         )
 
     def index(self, row: int, uci: str) -> int:
-        """Policy index of a UCI move (castling as e1g1 or e1h1) in the present position of `row`."""
-        king = int(self._frames[row, 0, KING if self._is_white[row] else KING + 6]).bit_length() - 1
-        return uci_index(uci, bool(self._is_white[row]), king)
+        """Policy index of a UCI move (castling as e1g1 or e1h1) in the present position of `row`.
+
+        Raises:
+            ValueError: a text that is no move of the piece it names (move, game and position named); whether
+                the move is legal is for `step` to say.
+        """
+        is_white = bool(self._is_white[row])
+        own = self._frames[row, 0, :6] if is_white else self._frames[row, 0, 6:]
+        try:
+            return uci_index(uci, is_white, own_pawns=int(own[PAWN]), own_king=int(own[KING]))
+        except ValueError as error:
+            raise ValueError(f"{error} ({self._place(row)})") from error
 
     def uci(self, row: int, index: int) -> str:
         """UCI of a policy index (castling as e1g1) in the present position of `row`."""
@@ -240,7 +268,12 @@ class GameBatch:
             games.step(rows, np.array([moves[row][ply] for row in rows.tolist()], np.int64))
         return games
 
-    def _play(self, row: int, index: int, is_white: bool) -> cozy.Board:
+    def _place(self, row: int) -> str:
+        """Where a fault is, for messages: the number of the move, the game in a batch of several, the FEN."""
+        game = f" of game {row}" if len(self) > 1 else ""
+        return f"move {len(self.moves[row]) + 1}{game}, in {self.board_fen(row)}"
+
+    def _after(self, row: int, index: int, is_white: bool) -> cozy.Board:
         """The board after a move; boards are replaced and never changed, so that copies may share them."""
         board = self._boards[row].__copy__()
         move = COZY_MOVES[is_white][index]
@@ -248,7 +281,7 @@ class GameBatch:
         if promotion is not None and board.piece_on(promotion.from_square) == cozy.Piece.Pawn:
             move = promotion
         if not board.try_play(move):
-            raise ValueError(f"illegal move {move} (policy index {index}) in {board.fen()}")
+            raise ValueError(f"illegal move {self.uci(row, index)} ({self._place(row)})")
         return board
 
     def _read(self, row: int, board: cozy.Board) -> None:
