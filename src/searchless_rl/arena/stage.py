@@ -10,9 +10,10 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
+from searchless_rl.arena.book_draw import draw_openings
 from searchless_rl.arena.journal import Journal
 from searchless_rl.arena.match_runner import play_games
-from searchless_rl.arena.openings import draw_openings, read_openings, write_openings
+from searchless_rl.arena.openings import read_openings, write_openings
 from searchless_rl.arena.players import Player
 from searchless_rl.arena.results import results_frame, summarize_games, write_pgn
 from searchless_rl.arena.schedule import round_robin

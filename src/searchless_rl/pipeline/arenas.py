@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from searchless_rl.arena.book import make_book
+from searchless_rl.arena.own_book import make_book
 from searchless_rl.arena.line_ups import BASE, argmax_ladder, sampled_ladder, swept_line_up
 from searchless_rl.arena.players import Player
 from searchless_rl.arena.results import COLUMNS
