@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from searchless_rl.arena import own_book
+from searchless_rl.arena import book
+from searchless_rl.arena.book import make_book
 from searchless_rl.arena.openings import OpeningError, read_openings
-from searchless_rl.arena.own_book import make_book
 from searchless_rl.arena.players import sample_moves
 from searchless_rl.arena.randomness import Stream, game_uniforms
 from searchless_rl.board import GameBatch, encode_game, move_index
@@ -32,8 +32,8 @@ def micro(pytestconfig):
 
 def test_the_own_book(tmp_path, micro, monkeypatch):
     low, high = 0.5, 0.6
-    monkeypatch.setattr(own_book, "WHITE_SCORE", (low, high))
-    monkeypatch.setattr(own_book, "CHUNK", 64)
+    monkeypatch.setattr(book, "WHITE_SCORE", (low, high))
+    monkeypatch.setattr(book, "CHUNK", 64)
     make_book(micro, tmp_path / "book.csv", count=25, seed=2, batch_size=16)
     openings = read_openings(tmp_path / "book.csv")
     network = load_network(micro)
@@ -52,21 +52,21 @@ def test_the_own_book(tmp_path, micro, monkeypatch):
 
 def test_positions_of_the_own_book_differ(tmp_path, micro, monkeypatch):
     """One full move has 400 outcomes, so that lines meet."""
-    monkeypatch.setattr(own_book, "FULL_MOVES", (1, 1))
-    monkeypatch.setattr(own_book, "WHITE_SCORE", (0.0, 1.0))
-    monkeypatch.setattr(own_book, "CHUNK", 100)
+    monkeypatch.setattr(book, "FULL_MOVES", (1, 1))
+    monkeypatch.setattr(book, "WHITE_SCORE", (0.0, 1.0))
+    monkeypatch.setattr(book, "CHUNK", 100)
     make_book(micro, tmp_path / "book.csv", count=100, seed=0, batch_size=16)
     openings = read_openings(tmp_path / "book.csv")
     assert len({_position(opening).epd() for opening in openings}) == 100
 
 
 def test_a_smaller_book_begins_the_larger_one(tmp_path, micro, monkeypatch):
-    monkeypatch.setattr(own_book, "WHITE_SCORE", (0.5, 0.6))
-    monkeypatch.setattr(own_book, "CHUNK", 32)
+    monkeypatch.setattr(book, "WHITE_SCORE", (0.5, 0.6))
+    monkeypatch.setattr(book, "CHUNK", 32)
     seen = []
-    make_book(micro, tmp_path / "large.csv", count=15, seed=2, batch_size=16, advance=seen.append)
+    make_book(micro, tmp_path / "large.csv", count=15, seed=2, batch_size=16, on_openings=seen.append)
     assert sum(seen) == 15
-    monkeypatch.setattr(own_book, "CHUNK", 7)
+    monkeypatch.setattr(book, "CHUNK", 7)
     make_book(micro, tmp_path / "small.csv", count=7, seed=2, batch_size=16)
     assert read_openings(tmp_path / "small.csv") == read_openings(tmp_path / "large.csv")[:7]
     make_book(micro, tmp_path / "other.csv", count=7, seed=3, batch_size=16)
@@ -75,9 +75,9 @@ def test_a_smaller_book_begins_the_larger_one(tmp_path, micro, monkeypatch):
 
 def test_lines_are_sampled_from_the_raw_policy(micro, monkeypatch):
     """First moves of many lines against the network's own probabilities at the start position."""
-    monkeypatch.setattr(own_book, "FULL_MOVES", (1, 1))
+    monkeypatch.setattr(book, "FULL_MOVES", (1, 1))
     network = load_network(micro)
-    lines = own_book._play_lines(Evaluator(network, 64), range(600), seed=0)
+    lines = book._play_lines(Evaluator(network, 64), range(600), seed=0)
     with torch.no_grad():
         logits = network(torch.from_numpy(encode_game(None, []))[None]).policy[0]
     board = chess.Board()
@@ -95,9 +95,9 @@ def test_lines_are_sampled_from_the_raw_policy(micro, monkeypatch):
 
 
 def test_a_network_that_never_agrees_makes_no_book(tmp_path, micro, monkeypatch):
-    monkeypatch.setattr(own_book, "WHITE_SCORE", (0.999, 1.0))
-    monkeypatch.setattr(own_book, "TRIES", 10)
-    monkeypatch.setattr(own_book, "CHUNK", 8)
+    monkeypatch.setattr(book, "WHITE_SCORE", (0.999, 1.0))
+    monkeypatch.setattr(book, "TRIES", 10)
+    monkeypatch.setattr(book, "CHUNK", 8)
     with pytest.raises(OpeningError, match=r"of 16 lines only 0 .* 1 wanted"):
         make_book(micro, tmp_path / "book.csv", count=1, seed=0, batch_size=8)
     assert not (tmp_path / "book.csv").exists()
