@@ -10,9 +10,9 @@ from searchless_rl.arena.openings import Opening, write_openings
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.params import load_params
 from searchless_rl.pipeline.arenas import run_study_arena
-from searchless_rl.reports.models import ARMS
 from searchless_rl.reports.strength import read_games
 from searchless_rl.reports.table5 import read_shapes, table5
+from searchless_rl.results.names import ARMS
 
 LINES = (("e2e4", "e7e5"), ("d2d4", "d7d5"))
 
@@ -56,7 +56,7 @@ def _sampled(data, scratch, params, temperatures):
 def test_the_closed_pool_of_table5_is_the_papers_ten_and_no_tempered_base_changes_it(
     data, tmp_path, pytestconfig
 ):
-    """45 pairs; games, positions and ratings of the ten are the same to the bit with and without the others."""
+    """45 pairs; the ten's games, positions and ratings are the same to the bit beside the others."""
     params = load_params(pytestconfig.rootpath / "scales" / "smoke.yaml")
     games, shapes, table, pgn = _sampled(data, tmp_path / "scratch", params, [])
     more_games, more_shapes, more_table, more_pgn = _sampled(data, tmp_path / "scratch", params, [0.8, 0.6])

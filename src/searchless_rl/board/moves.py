@@ -14,6 +14,7 @@ from searchless_rl.board.policy_map import (
     PROMOTIONS,
     SQUARES,
 )
+from searchless_rl.board.text import cut
 
 _SQUARE_NUMBER = {name: number for number, name in enumerate(SQUARES)}
 _COZY_SQUARES = [cozy.Square.from_index(number) for number in range(64)]
@@ -80,11 +81,6 @@ def uci_index(uci: str, is_white: bool, *, own_pawns: int, own_king: int) -> int
     if index < 0:
         raise ValueError(f"{uci!r} is a move that no piece can make")
     return index
-
-
-def cut(text: str, length: int = 80) -> str:
-    """A text for a message, shortened where it is longer than `length` characters."""
-    return text if len(text) <= length else f"{text[:length]}... ({len(text)} characters)"
 
 
 def index_uci(index: int, is_white: bool, *, is_pawn: bool = False, is_king: bool = False) -> str:

@@ -13,9 +13,10 @@ import pandas as pd
 
 from searchless_rl.board import Ending, GameBatch
 from searchless_rl.evaluation.policy import log_probabilities, ranks
-from searchless_rl.evaluation.recovery import BASE, parting_positions
+from searchless_rl.evaluation.recovery import parting_positions
 from searchless_rl.evaluation.tactics import first_positions
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.results.names import BASE
 from searchless_rl.suites.files import SuiteItem
 
 TOP = 2  # most likely moves of every player that become candidates

@@ -10,22 +10,15 @@ from typing import Literal
 import pandas as pd
 
 from searchless_rl.arena.book import make_book
-from searchless_rl.arena.pools import BASE, argmax_pool, sampled_pool, swept_players
+from searchless_rl.arena.pools import argmax_pool, sampled_pool, swept_players
 from searchless_rl.arena.results import COLUMNS
-from searchless_rl.arena.stage import (
-    GAMES,
-    SUMMARY,
-    ArenaSettings,
-    run_arena,
-    run_shape,
-    sample_openings,
-)
+from searchless_rl.arena.stage import SUMMARY, ArenaSettings, run_arena, run_shape, sample_openings
 from searchless_rl.cells import Cell
 from searchless_rl.files import write_json, write_parquet
 from searchless_rl.params import Params
+from searchless_rl.results.names import BASE, GAMES, SHAPES
 
 StudyArena = Literal["argmax", "swept", "sampled"]
-SHAPES = "shapes.csv"
 
 
 def prepare_openings(
