@@ -32,6 +32,11 @@ def test_the_pgn_says_what_was_played(played):
         assert headers["Date"] == "????.??.??"
         assert headers["Termination"] == row.reason
         assert headers["Opening"] == row.opening
+        assert (headers["TimeControl"], headers["WhiteType"], headers["BlackType"]) == (
+            "-",
+            "program",
+            "program",
+        )
         assert headers["PlyCount"] == str(len(row.moves.split()))
         assert headers.get("FEN", "") == row.fen
         assert headers.get("SetUp", "") == ("1" if row.fen else "")

@@ -86,7 +86,7 @@ def played_policy(
     """log-probabilities, float64 [M], with which each position's player moves.
 
     Args:
-        evaluation: of N positions by the networks to move.
+        evaluation: outputs for N positions of the networks to move.
         legal: their legal moves, at least one each.
         temperatures: N, the players'; at 0 all mass is on the argmax (tied moves within rounding share).
     """
@@ -101,7 +101,9 @@ def pick_moves(
     """The move each position's player makes.
 
     Args:
-        evaluation, legal, temperatures: as `played_policy`.
+        evaluation: outputs for N positions of the networks to move.
+        legal: their legal moves, at least one each.
+        temperatures: N, the players'.
         uniform: float64 [N] in [0, 1), read where the temperature is not 0.
 
     Returns:

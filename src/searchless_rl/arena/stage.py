@@ -172,7 +172,9 @@ def run_shape(
     Args:
         arena: the folder that `run_arena` wrote.
         pool: who played there.
-        base, positions, seed: see `shape.measure_shape`.
+        base: weights of the base.
+        positions: positions of each player (see `shape.measure_shape`).
+        seed: seed of the sample of positions.
         out: the CSV file, one row per player.
         batch_size: positions per forward pass.
         show_progress: draw a progress bar.

@@ -53,6 +53,7 @@ def run_study_arena(
         data: where the stages before left their files.
         openings: see `prepare_openings`.
         scratch: holds finished games of an unfinished run.
+        show_progress: draw progress bars.
 
     Raises:
         ValueError: something of the stages before is missing or bad (named).

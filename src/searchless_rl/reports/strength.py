@@ -127,7 +127,7 @@ def strength(models: list[Measured], data: Path, base: str) -> pd.DataFrame:
             against = mine[(mine["white"] == base) | (mine["black"] == base)]
             where = {"variant": cell.variant, "arena": arena}
             where |= {"pool": "closed" if arena == "argmax" else "base only"}
-            where |= _rating(ratings[arena].loc[model.name]) | {"games": len(against)}
+            where |= _rating(ratings[arena], model.name) | {"games": len(against)}
             repeats = {"repeats": int((against["repeat_of"] >= 0).sum())}
             rows.append(identity(model.name) | where | found | repeats)
             break
@@ -136,9 +136,11 @@ def strength(models: list[Measured], data: Path, base: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*columns, *_RECORD, "repeats"]).astype(counts)
 
 
-def _rating(row: pd.Series) -> dict[str, Any]:
-    low, high = row["elo_low"], row["elo_high"]
-    return dict(zip(_RATING, (row["elo"], low, high, (high - low) / 2, row["games"]), strict=True))
+def _rating(ladder: pd.DataFrame, player: str) -> dict[str, Any]:
+    row: Any = ladder.loc[player]
+    half_width = (row["elo_high"] - row["elo_low"]) / 2
+    figures = (row["elo"], row["elo_low"], row["elo_high"], half_width, row["games"])
+    return dict(zip(_RATING, figures, strict=True))
 
 
 def elo_text(row: pd.Series, anchor: tuple[float, float] | None = None) -> str:
