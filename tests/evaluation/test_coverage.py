@@ -24,7 +24,7 @@ from searchless_rl.evaluation.coverage import (
 )
 from searchless_rl.evaluation.coverage_stage import DRAWS, run_coverage
 from searchless_rl.evaluation.policy import log_probabilities
-from searchless_rl.evaluation.tabiyas import START, read_openings
+from searchless_rl.evaluation.tabiyas import START, read_tabiyas
 from searchless_rl.evaluation.temperature import temper, wdl_entropy
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
@@ -126,7 +126,7 @@ def test_the_papers_197281_lines():
 
 
 def test_the_tabiyas_have_as_many_lines_as_python_chess_counts(tabiyas):
-    for opening in read_openings(tabiyas)[1:]:
+    for opening in read_tabiyas(tabiyas)[1:]:
         board = chess.Board()
         for uci in opening.moves:
             board.push_uci(uci)
@@ -428,7 +428,7 @@ def _indices(moves):
 
 
 def test_the_tabiyas_are_read_and_reach_their_positions(tabiyas):
-    openings = read_openings(tabiyas)
+    openings = read_tabiyas(tabiyas)
     assert [opening.name for opening in openings] == [
         "start", "ruy_lopez_closed", "najdorf_english_attack", "qgd_tartakower",
     ]  # fmt: skip
@@ -452,7 +452,7 @@ def test_a_faulty_file_of_tabiyas_is_named(tabiyas, tmp_path, old, new, message)
     path = tmp_path / "faulty.csv"
     path.write_text(tabiyas.read_text().replace(old, new, 1))
     with pytest.raises(ValueError, match=message) as caught:
-        read_openings(path)
+        read_tabiyas(path)
     assert str(path) in str(caught.value)
 
 
@@ -471,10 +471,10 @@ def test_the_stage_writes_what_is_measured_and_equal_bytes_twice(tmp_path, pytes
     assert set(written[0]) == {"summary.json", "curves.csv"}
     summary = json.loads(written[0]["summary.json"])
     assert (summary["model"], summary["plies"], summary["mass_floor"]) == ("micro", 2, 1e-4)
-    assert list(summary["positions"]) == [opening.name for opening in read_openings(tabiyas)]
+    assert list(summary["positions"]) == [opening.name for opening in read_tabiyas(tabiyas)]
     curves = pd.read_csv(tmp_path / "a" / "curves.csv")
     assert len(curves) == 4 * 2 * len(DRAWS)
-    for opening in read_openings(tabiyas):
+    for opening in read_tabiyas(tabiyas):
         lines = enumerate_lines(
             Evaluator(network, 32), None, opening.moves, tau="adaptive", plies=2, mass_floor=1e-4
         )

@@ -17,7 +17,7 @@ from searchless_rl.evaluation.coverage import (
     enumerate_lines,
     lines_bounds,
 )
-from searchless_rl.evaluation.tabiyas import read_openings
+from searchless_rl.evaluation.tabiyas import read_tabiyas
 from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
@@ -50,7 +50,7 @@ def run_coverage(
     Args:
         weights: network file.
         model: its name, recorded.
-        positions: file of tabiyas, see `read_openings`.
+        positions: file of tabiyas, see `read_tabiyas`.
         policies: of `POLICIES`, each once.
         plies: moves in a line.
         mass_floor: prefixes of less mass are not followed.
@@ -61,7 +61,7 @@ def run_coverage(
     """
     if not policies or len(set(policies)) < len(policies) or not set(policies) <= set(POLICIES):
         raise ValueError(f"policies {list(policies)}: name {' or '.join(POLICIES)}, each at most once")
-    openings = read_openings(positions)
+    openings = read_tabiyas(positions)
     evaluator = Evaluator(load_network(weights), batch_size)
     summary: dict[str, dict[str, Any]] = {}
     curves = []
