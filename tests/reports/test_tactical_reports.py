@@ -5,7 +5,7 @@ import math
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-from made_results import FORWARD, REVERSE
+from made_results import FORWARD, PAPER, REVERSE
 from made_results import random_recovery as _random_recovery
 from made_results import random_scores as _random_scores
 
@@ -67,7 +67,7 @@ def test_a_model_that_changes_nothing_recovers_nothing(tmp_path):
     frame = _random_recovery(puzzles=40, models=(FORWARD,))
     for column in [name for name in frame.columns if name.endswith(" base")]:
         frame[column.replace("base", FORWARD)] = frame[column]
-    table = recovery_table(frame).set_index(["model", "statistic"])["value"]
+    table = recovery_table(frame, PAPER).set_index(["model", "statistic"])["value"]
     assert table[FORWARD, "positions recovered"] == table[FORWARD, "puzzles given back"] == 0
     assert math.isnan(table[FORWARD, "median lead over the solution, recovered"])
     draw_figure8(figure8_data(frame), tmp_path / "figure8", "mini")
@@ -76,7 +76,7 @@ def test_a_model_that_changes_nothing_recovers_nothing(tmp_path):
 def test_figure8_draws_the_numbers_of_the_table():
     frame = _random_recovery()
     data = figure8_data(frame).set_index(["model", "panel", "group"])
-    table = recovery_table(frame).set_index(["model", "statistic"])
+    table = recovery_table(frame, PAPER).set_index(["model", "statistic"])
     for model in (FORWARD, REVERSE):
         for panel, statistic in (
             ("recovered by probability", "recovered, solution at {}"),
