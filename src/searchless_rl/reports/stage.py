@@ -11,7 +11,7 @@ from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.params import Params
 from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
 from searchless_rl.reports.curves import learning_curves
-from searchless_rl.reports.deviations import deviations
+from searchless_rl.reports.deviations import control_epochs, deviations, write_deviations
 from searchless_rl.reports.formats import INTERVALS, counts, percent, write_table
 from searchless_rl.reports.models import (
     ARMS,
@@ -126,7 +126,7 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
     rated = ladder(read_games(data / "arena" / "argmax"), BASE)
     write_table1(table1(models, read_control(data), rated), out / "table1", params)
     write_ladder(rated, out / "ladder", scale)
-    _write_settings(params, models, out)
+    _write_settings(params, models, data, out)
     scores = _selected_scores(data)
     write_table3(table3(scores), out / "table3", scale)
     write_table4(table4(_headline_scores(data)), out / "table4", scale)
@@ -157,9 +157,10 @@ def _recovered(data: Path) -> pd.DataFrame:
     return pd.read_parquet(path) if path.exists() else pd.DataFrame()
 
 
-def _write_settings(params: Params, models: list[Measured], out: Path) -> None:
+def _write_settings(params: Params, models: list[Measured], data: Path, out: Path) -> None:
+    precisions = {model.precision for model in models if model.precision}
     write_table(
-        table2(params, {model.precision for model in models if model.precision}),
+        table2(params, precisions),
         out / "table2",
         title=f"Table 2 ({params.scale} scale): training settings",
         note="Generated from params.yaml; the paper's value stands beside this scale's.",
@@ -169,20 +170,9 @@ def _write_settings(params: Params, models: list[Measured], out: Path) -> None:
             "Here": lambda row: row["ours"] if row["same"] else f"**{row['ours']}**",
         },
     )
-    write_table(
-        deviations(params),
-        out / "deviations",
-        title=f"Deviations ({params.scale} scale)",
-        note="`searchless preset authors_code` gives the keys of params.yaml the released code's values, "
-        "`searchless preset paper` the paper's.",
-        columns={
-            "Item": lambda row: row["item"],
-            "Paper": lambda row: row["paper"],
-            "Released code": lambda row: row["released_code"],
-            "Here": lambda row: row["ours"],
-            "Note": lambda row: row["note"],
-        },
-    )
+    measured = {"control.epochs": control_epochs(data / "control" / "control.json")}
+    frame = deviations(params, precisions=precisions, measured=measured)
+    write_deviations(frame, out / "deviations", params.scale)
 
 
 def _write_selection(models: list[Measured], out: Path, scale: str) -> None:
