@@ -1,7 +1,7 @@
 """The rows of `reports/SCALE/deviations.md` that are no plain setting: readings, evaluation, faults.
 
 Each row names the parameter keys or the code that it describes. Texts under `here` take their values from the
-loaded parameters and from named constants, ``{selfplay.max_plies}`` and ``{evaluation.policy.TIE}``. No number
+loaded parameters and named constants, ``{selfplay.max_plies}`` and ``{evaluation.policy.TIE}``. No number
 is typed there (tests/reports/test_deviations.py).
 """
 

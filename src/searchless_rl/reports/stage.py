@@ -12,6 +12,7 @@ from searchless_rl.params import Params
 from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
 from searchless_rl.reports.curves import learning_curves
 from searchless_rl.reports.deviations import control_epochs, deviations, write_deviations
+from searchless_rl.reports.findings import findings, read_frames, write_findings
 from searchless_rl.reports.formats import INTERVALS, counts, percent, write_table
 from searchless_rl.reports.models import (
     ARMS,
@@ -144,6 +145,7 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
     }.items():
         write_atomically(out / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
     write_json(out / "metrics.json", headline(models))
+    write_findings(findings(read_frames(out), params), out / "findings", params)
 
 
 def _recovery(data: Path) -> pd.DataFrame:
