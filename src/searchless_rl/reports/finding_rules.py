@@ -82,8 +82,7 @@ def control_trades(frames: Frames) -> Finding:
     loses = control["elo_high"] < 0
     refuted = control["elo_low"] > 0 or high < max(gain[1] for gain in gains.values())
     verdict = SUPPORTED if largest and loses else CONTRADICTED if refuted else INCONCLUSIVE
-    elo = (float(control[key]) for key in ("elo", "elo_low", "elo_high"))
-    return Finding(f"{_signed(100 * gain, 1)} points, {_elo(control)} Elo", verdict, *elo)
+    return Finding(f"{_signed(100 * gain, 1)} points, {_elo(control)} Elo", verdict, *_bounds(control, "elo"))
 
 
 def dissociation(frames: Frames) -> Finding:
@@ -104,9 +103,9 @@ def u_shape(frames: Frames) -> Finding:
     cells = frames["cells"]
     cells = cells[(cells["variant"] == "full") & cells["in_grid"] & (cells["tau"] == "adaptive")]
     curve = cells[cells["term"] == "forward_kl"].drop_duplicates("beta").sort_values("beta")
-    curve = curve[curve["main_accuracy"].notna()]
+    curve = curve.dropna(subset="main_accuracy")
     ends = [_one(cells, term="none"), curve.iloc[-1]]
-    best = curve.loc[curve["main_accuracy"].idxmax()]
+    best = curve.sort_values("main_accuracy", ascending=False, kind="stable").iloc[0]
     if best["beta"] in (curve["beta"].min(), curve["beta"].max()):
         verdict = CONTRADICTED if best["main_low"] > min(end["main_high"] for end in ends) else INCONCLUSIVE
     else:
@@ -153,8 +152,7 @@ def entropy_retention(frames: Frames) -> Finding:
     else:
         verdict = CONTRADICTED if entropy["main_low"] > base["main_high"] else INCONCLUSIVE
     text = f"geometric mean {entropy['main']:.3f}, the base's {base['main']:.3f}"
-    bounds = (float(entropy[key]) for key in ("main", "main_low", "main_high"))
-    return Finding(text, verdict, *bounds, int(entropy["main_n"]))
+    return Finding(text, verdict, *_bounds(entropy, "main"), int(entropy["main_n"]))
 
 
 def collapse(frames: Frames) -> Finding:
@@ -224,7 +222,7 @@ def sampled_strength(frames: Frames) -> Finding:
     else:
         verdict = CONTRADICTED if raised == CONTRADICTED or not any(twins) else INCONCLUSIVE
     text = f"tempered base {_elo(base)}; {sum(twins)} of {len(twins)} arms outrank their twin"
-    return Finding(text, verdict, *(float(base[key]) for key in ("elo", "elo_low", "elo_high")))
+    return Finding(text, verdict, *_bounds(base, "elo"))
 
 
 def recovery_gate(frames: Frames) -> Finding:
@@ -251,6 +249,11 @@ def _one(frame: pd.DataFrame, **wanted: str) -> pd.Series:
     for column, value in wanted.items():
         frame = frame[frame[column] == value]
     return frame.iloc[0]
+
+
+def _bounds(row: pd.Series, key: str) -> tuple[float, float, float]:
+    """A value with the bounds of its interval."""
+    return float(row[key]), float(row[f"{key}_low"]), float(row[f"{key}_high"])
 
 
 def _gains(frames: Frames) -> dict[str, tuple[float, float, float]]:

@@ -293,6 +293,11 @@ def write_findings(frame: pd.DataFrame, stem: Path, params: Params) -> None:
     write_atomically(stem.with_suffix(".md"), "\n\n".join(parts) + "\n")
 
 
+def read_findings(path: Path) -> pd.DataFrame:
+    """The frame behind a findings.csv that `write_findings` wrote."""
+    return pd.read_csv(path, keep_default_na=False)
+
+
 def _rules() -> list[str]:
     lines = ["| Claim | Supported if | Contradicted if | Premise |", "|---|---|---|---|"]
     for claim in CLAIMS:
