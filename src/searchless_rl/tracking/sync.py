@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from searchless_rl.cells import Cell
 from searchless_rl.files import sha256_of
 from searchless_rl.params import Params
+from searchless_rl.results.document import MalformedFile
 from searchless_rl.tracking.places import (
     NO_GIT,
     default_store,
@@ -24,7 +25,6 @@ from searchless_rl.tracking.places import (
     shown_uri,
 )
 from searchless_rl.tracking.records import (
-    MalformedFile,
     MissingFile,
     RunRecord,
     as_text,
