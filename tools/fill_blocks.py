@@ -20,8 +20,8 @@ from typing import Any
 
 import pandas as pd
 
+from searchless_rl.claims.findings import read_findings, summary_of, table_of
 from searchless_rl.params import load_params
-from searchless_rl.reports.findings import read_findings, summary_of, table_of
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

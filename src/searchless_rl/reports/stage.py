@@ -10,8 +10,6 @@ from searchless_rl.files import write_atomically, write_json
 from searchless_rl.params import Params
 from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
 from searchless_rl.reports.curves import learning_curves
-from searchless_rl.reports.deviations import control_epochs, deviations, write_deviations
-from searchless_rl.reports.findings import findings, read_frames, write_findings
 from searchless_rl.reports.formats import INTERVALS, counts, percent, write_table
 from searchless_rl.reports.recovery import COLUMNS as RECOVERY_COLUMNS
 from searchless_rl.reports.recovery import recovery_table
@@ -87,7 +85,7 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
     rated = ladder(read_games(data / "arena" / "argmax"), BASE)
     write_table1(table1(models, read_control(data), rated), out / "table1", params)
     write_ladder(rated, out / "ladder", scale)
-    _write_settings(params, models, data, out)
+    _write_settings(params, models, out)
     scores = _selected_scores(data)
     write_table3(table3(scores), out / "table3", scale)
     write_table4(table4(_headline_scores(data)), out / "table4", scale)
@@ -105,7 +103,6 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
     }.items():
         write_atomically(out / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
     write_json(out / "metrics.json", headline(models))
-    write_findings(findings(read_frames(out), params), out / "findings", params)
 
 
 def _recovery(data: Path) -> pd.DataFrame:
@@ -119,10 +116,9 @@ def _recovered(data: Path) -> pd.DataFrame:
     return pd.read_parquet(path) if path.exists() else pd.DataFrame()
 
 
-def _write_settings(params: Params, models: list[Measured], data: Path, out: Path) -> None:
-    precisions = {model.precision for model in models if model.precision}
+def _write_settings(params: Params, models: list[Measured], out: Path) -> None:
     write_table(
-        table2(params, precisions),
+        table2(params, {model.precision for model in models if model.precision}),
         out / "table2",
         title=f"Table 2 ({params.scale} scale): training settings",
         note="Generated from params.yaml; the paper's value stands beside this scale's.",
@@ -132,9 +128,6 @@ def _write_settings(params: Params, models: list[Measured], data: Path, out: Pat
             "Here": lambda row: row["ours"] if row["same"] else f"**{row['ours']}**",
         },
     )
-    measured = {"control.epochs": control_epochs(data / "control" / "control.json")}
-    frame = deviations(params, precisions=precisions, measured=measured)
-    write_deviations(frame, out / "deviations", params.scale)
 
 
 def _write_selection(models: list[Measured], out: Path, scale: str) -> None:

@@ -6,9 +6,8 @@ import re
 import pandas as pd
 import pytest
 
-from searchless_rl.params import load_params
-from searchless_rl.reports.deviation_rows import EVALUATION, FAULTS, METHOD
-from searchless_rl.reports.deviations import (
+from searchless_rl.claims.deviation_rows import EVALUATION, FAULTS, METHOD
+from searchless_rl.claims.deviations import (
     GROUPS,
     MEASURED,
     PAPER_CELLS,
@@ -18,6 +17,7 @@ from searchless_rl.reports.deviations import (
     read_key,
     write_deviations,
 )
+from searchless_rl.params import load_params
 
 ROWS = (*METHOD, *EVALUATION, *FAULTS)
 FIELD = re.compile(r"\{[a-z][A-Za-z0-9_.]+\}")

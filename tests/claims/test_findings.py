@@ -5,9 +5,8 @@ import re
 import pandas as pd
 import pytest
 
-from searchless_rl.params import load_params
-from searchless_rl.reports import finding_rules as rules
-from searchless_rl.reports.findings import (
+from searchless_rl.claims import finding_rules as rules
+from searchless_rl.claims.findings import (
     CLAIMS,
     PREMISE,
     TABLES,
@@ -17,6 +16,7 @@ from searchless_rl.reports.findings import (
     read_frames,
     write_findings,
 )
+from searchless_rl.params import load_params
 
 SUPPORTED, CONTRADICTED, INCONCLUSIVE = VERDICTS[:3]
 TERMS = ("none", "entropy", "reverse_kl", "forward_kl")

@@ -2,7 +2,7 @@
 
 Each row names the parameter keys or the code that it describes. Texts under `here` take their values from the
 loaded parameters and named constants, ``{selfplay.max_plies}`` and ``{evaluation.policy.TIE}``. No number
-is typed there (tests/reports/test_deviations.py).
+is typed there (tests/claims/test_deviations.py).
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ EVALUATION = (
         "the most accurate on the selection suite (section 3.1)",
         NOT_RELEASED,
         "the same; of equally accurate β the smaller",
-        code=("reports.models.select_cells",),
+        code=("results.selection.select_cells",),
     ),
     Difference(
         "Seeds",

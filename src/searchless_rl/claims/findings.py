@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from searchless_rl.claims import finding_rules as rules
+from searchless_rl.claims.finding_rules import Finding, Frames
 from searchless_rl.files import write_atomically
 from searchless_rl.params import Params
-from searchless_rl.reports import finding_rules as rules
-from searchless_rl.reports.finding_rules import Finding, Frames
 from searchless_rl.reports.formats import MISSING
 
 PREMISE, UNMEASURED = "premise not met", "not measurable here"

@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from searchless_rl.cells import DECADES, TAUS, TERMS
-from searchless_rl.files import write_atomically
-from searchless_rl.params import Params
-from searchless_rl.presets import METHOD_KEYS, TABLE_2_RATES
-from searchless_rl.reports.deviation_rows import (
+from searchless_rl.claims.deviation_rows import (
     EVALUATION,
     FAULTS,
     METHOD,
     NOT_RELEASED,
     Difference,
 )
+from searchless_rl.files import write_atomically
+from searchless_rl.params import Params
+from searchless_rl.presets import METHOD_KEYS, TABLE_2_RATES
 from searchless_rl.reports.formats import write_table
 
 COLUMNS = ("group", "item", "paper", "released_code", "here", "keys", "code", "note")
