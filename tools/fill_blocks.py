@@ -152,7 +152,7 @@ def main(argv: list[str] | None = None) -> int:
                 path.write_text(after, encoding="utf-8")
     done = "outdated; run tools/fill_blocks.py" if arguments.check else "filled"
     for path in outdated:
-        print(f"{path.relative_to(ROOT)}: {done}")
+        print(f"{path.name}: {done}")
     return int(arguments.check and bool(outdated))
 
 
