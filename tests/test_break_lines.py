@@ -13,8 +13,8 @@ from break_lines import (
     EntryError,
     Outcome,
     complaint,
-    read_entries,
     page,
+    read_entries,
     run_tests,
 )
 
