@@ -27,7 +27,7 @@ from searchless_rl.claims.deviation_rows import (
 from searchless_rl.files import write_atomically
 from searchless_rl.params import Params
 from searchless_rl.presets import METHOD_KEYS, TABLE_2_RATES
-from searchless_rl.reports.formats import write_table
+from searchless_rl.reports.formats import Source, write_table
 
 COLUMNS = ("group", "item", "paper", "released_code", "here", "keys", "code", "note")
 GROUPS = {
@@ -215,13 +215,14 @@ def _plain(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def write_deviations(frame: pd.DataFrame, stem: Path, scale: str) -> None:
+def write_deviations(frame: pd.DataFrame, stem: Path, source: Source) -> None:
     """Write `deviations`' frame as CSV and LaTeX, and as Markdown with a table for each group."""
     write_table(
         frame,
         stem,
-        title=f"Deviations ({scale} scale)",
+        title="deviations",
         note=_PILOT,
+        source=source,
         columns={
             "Item": lambda row: row["item"],
             "Paper": lambda row: row["paper"],
@@ -229,9 +230,10 @@ def write_deviations(frame: pd.DataFrame, stem: Path, scale: str) -> None:
             "Here": lambda row: row["here"],
             "Note": lambda row: row["note"],
         },
+        widths={"Item": 0.17, "Paper": 0.2, "Released code": 0.2, "Here": 0.23, "Note": 0.2},
     )
     parts = [
-        f"# Deviations ({scale} scale)",
+        f"# Deviations\n\n{source}",
         "Where the paper, the trainer that its authors released, and this run differ. Written from "
         "`params.yaml`; the code behind each row is named in deviations.csv.",
     ]

@@ -20,7 +20,7 @@ from searchless_rl.claims import finding_rules as rules
 from searchless_rl.claims.finding_rules import Finding, Frames
 from searchless_rl.files import write_atomically
 from searchless_rl.params import Params
-from searchless_rl.reports.formats import MISSING
+from searchless_rl.reports.formats import MISSING, Source, csv_text
 
 PREMISE, UNMEASURED = "premise not met", "not measurable here"
 VERDICTS = (rules.SUPPORTED, rules.CONTRADICTED, rules.INCONCLUSIVE, PREMISE, UNMEASURED)
@@ -279,11 +279,9 @@ def _judge(claim: Claim, frames: Frames, params: Params) -> dict[str, object]:
 
 def write_findings(frame: pd.DataFrame, stem: Path, params: Params) -> None:
     """Write `findings`' frame as CSV and as Markdown: the table, then the rules."""
-    rounded = frame.assign(n=frame["n"].astype("Int64"))
-    csv = rounded.to_csv(index=False, lineterminator="\n", float_format="%.8g")
-    write_atomically(stem.with_suffix(".csv"), csv)
+    write_atomically(stem.with_suffix(".csv"), csv_text(frame.assign(n=frame["n"].astype("Int64"))))
     parts = [
-        f"# What this run found ({params.scale} scale, base {params.base})",
+        f"# What this run found\n\n{Source.of(params)}",
         table_of(frame),
         summary_of(frame, params),
         "## Rules",

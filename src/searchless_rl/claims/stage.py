@@ -7,6 +7,7 @@ from pathlib import Path
 from searchless_rl.claims.deviations import control_epochs, deviations, write_deviations
 from searchless_rl.claims.findings import findings, read_frames, write_findings
 from searchless_rl.params import Params
+from searchless_rl.reports.formats import Source
 from searchless_rl.results.models import read_models
 
 
@@ -21,5 +22,5 @@ def build_claims(params: Params, data: Path, out: Path) -> None:
     precisions = {model.precision for model in read_models(data, params) if model.precision}
     measured = {"control.epochs": control_epochs(data / "control" / "control.json")}
     frame = deviations(params, precisions=precisions, measured=measured)
-    write_deviations(frame, out / "deviations", params.scale)
+    write_deviations(frame, out / "deviations", Source.of(params))
     write_findings(findings(read_frames(out), params), out / "findings", params)
