@@ -18,6 +18,7 @@ from searchless_rl.claims.deviations import (
     write_deviations,
 )
 from searchless_rl.params import load_params
+from searchless_rl.reports.formats import Source
 
 ROWS = (*METHOD, *EVALUATION, *FAULTS)
 FIELD = re.compile(r"\{[a-z][A-Za-z0-9_.]+\}")
@@ -162,7 +163,7 @@ def test_every_row_is_complete_and_told_once(mini):
 
 
 def test_the_page_has_a_table_for_each_group(tmp_path, mini):
-    write_deviations(deviations(mini), tmp_path / "deviations", "mini")
+    write_deviations(deviations(mini), tmp_path / "deviations", Source.of(mini))
     text = (tmp_path / "deviations.md").read_text()
     assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == list(GROUPS.values())
     assert "`arena.book`" in text

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from searchless_rl.cells import TAUS, TERMS
+from searchless_rl.reports.formats import signed
 
 SUPPORTED, CONTRADICTED, INCONCLUSIVE = "supported", "contradicted", "inconclusive"
 ANCHORS = ("reverse_kl", "forward_kl")
@@ -59,7 +60,7 @@ def accuracy_gain(frames: Frames, suite: str) -> Finding:
     model = _one(frames["table1"], term="forward_kl", tau="adaptive")["model"]
     row = _one(frames["paired"], suite=suite, a="base", b=model)
     gain, low, high = (0.0 - 100 * float(row[key]) for key in ("difference", "high", "low"))
-    text = f"{_signed(gain, 1)} points [{_signed(low, 1)}, {_signed(high, 1)}], {row['n']:,} puzzles"
+    text = f"{signed(gain, 1)} points [{signed(low, 1)}, {signed(high, 1)}], {row['n']:,} puzzles"
     return Finding(text, by_interval(low, high), gain, low, high, int(row["n"]))
 
 
@@ -82,7 +83,7 @@ def control_trades(frames: Frames) -> Finding:
     loses = control["elo_high"] < 0
     refuted = control["elo_low"] > 0 or high < max(gain[1] for gain in gains.values())
     verdict = SUPPORTED if largest and loses else CONTRADICTED if refuted else INCONCLUSIVE
-    return Finding(f"{_signed(100 * gain, 1)} points, {_elo(control)} Elo", verdict, *_bounds(control, "elo"))
+    return Finding(f"{signed(100 * gain, 1)} points, {_elo(control)} Elo", verdict, *_bounds(control, "elo"))
 
 
 def dissociation(frames: Frames) -> Finding:
@@ -274,8 +275,4 @@ def _draws(row: pd.Series) -> str:
 
 
 def _elo(row: pd.Series) -> str:
-    return f"{_signed(row['elo'])} ± {(row['elo_high'] - row['elo_low']) / 2:.0f}"
-
-
-def _signed(value: float, digits: int = 0) -> str:
-    return f"{value:+.{digits}f}".replace("-", "−")
+    return f"{signed(row['elo'], 0)} ± {(row['elo_high'] - row['elo_low']) / 2:.0f}"
