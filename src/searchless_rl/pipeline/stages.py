@@ -281,10 +281,12 @@ def select(arguments: argparse.Namespace) -> None:
 
 def tables(arguments: argparse.Namespace) -> None:
     """Build the tables from what is measured."""
+    from searchless_rl.claims.stage import build_claims
     from searchless_rl.reports.stage import build_tables
 
     params = load_params()
     build_tables(params, DATA, Path("reports") / params.scale)
+    build_claims(params, DATA, Path("reports") / params.scale)
 
 
 def figures(arguments: argparse.Namespace) -> None:
