@@ -69,14 +69,14 @@ def _copy_weights(chosen: Mapping[str, Measured], data: Path, out: Path, manifes
 
 
 def _selected_scores(data: Path) -> Scores:
-    """The base, then each arm's selected model: Tables 1 and 3, Figure 6, paired.csv."""
+    """The base, then each arm's selected model: Tables 1 and 3, paired.csv."""
     folders = evaluated_folders(data)
     names = [BASE, *chosen_cells(data, "selected").values()]
     return read_scores({name: folders[name] for name in names if name in folders}, _DEEP)
 
 
 def _headline_scores(data: Path) -> Scores:
-    """The base, then the adaptive arms at the headline beta: Table 4."""
+    """The base, then the adaptive arms at the headline beta: Table 4 and Figure 6."""
     folders, cells_of = evaluated_folders(data), chosen_cells(data, "headline")
     names = [BASE, *(cells_of[arm] for arm in ARMS if arm.endswith("-adaptive") and arm in cells_of)]
     return read_scores({name: folders[name] for name in names if name in folders}, _DEEP)
@@ -105,7 +105,7 @@ def build_figures(params: Params, data: Path, out: Path) -> None:
 
     models, scores, shown = read_models(data, params), _selected_scores(data), _shown_coverage(data)
     draw_figure5(figure5_data(models), out / "figure5", params.scale)
-    draw_figure6(figure6_data(scores), out / "figure6", params.scale)
+    draw_figure6(figure6_data(_headline_scores(data)), out / "figure6", params.scale)
     draw_figure7(figure7_data(shown), out / "figure7", params.scale)
     draw_figure8(figure8_data(_recovered(data)), out / "figure8", params.scale)
     draw_figure9(read_candidates(data / "recovery" / "candidates.csv"), out / "figure9", params.scale)
