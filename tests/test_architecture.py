@@ -9,7 +9,7 @@ ORDER = (
     ("files", "cells", "checkout", "interruption", "statistics"),
     ("unfinished",),
     ("params",),
-    ("presets",),
+    ("presets", "results"),
     ("board",),
     ("nets",),
     ("lc0",),

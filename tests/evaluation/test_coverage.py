@@ -196,7 +196,7 @@ def test_lines_do_not_depend_on_chunks(network, monkeypatch):
     (dict(plies=0), "plies: 0"),
     (dict(mass_floor=1.0), "mass_floor: 1.0"),
     (dict(tau=-0.1), "tau: -0.1"),
-    (dict(moves=["e2e4", "e7e6", "e4e6"]), "move 3, 'e4e6', in rnbqkbnr/pppp1ppp"),
+    (dict(moves=["e2e4", "e7e6", "e4e6"]), r"illegal move e4e6 \(move 3, in rnbqkbnr/pppp1ppp"),
     (dict(fen="8/8/8/8/8/8/8/8 w - - 0 1"), "not a playable position"),
 ])  # fmt: skip
 def test_bad_arguments_are_named(arguments, message):

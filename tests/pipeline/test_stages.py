@@ -6,7 +6,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from searchless_rl.pipeline import stages
-from searchless_rl.reports.models import ARMS, COVERED, EVALUATED
+from searchless_rl.results.names import ARMS, COVERED, EVALUATED
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import itertools
 import chess
 import pandas as pd
 import pytest
+from matplotlib.axis import Axis, Tick
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -52,21 +53,24 @@ def drawn(request, monkeypatch, tmp_path, pytestconfig):
 
 def _words(figure):
     """Texts that are seen, with their places in pixels, without the pieces on boards."""
+    hidden = _labels_beyond_the_ends(figure)
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    texts = [text for text in texts if text.get_text() not in PIECES]
-    return [(text, text.get_window_extent()) for text in texts if _is_shown(text)]
+    return [
+        (text, text.get_window_extent())
+        for text in texts
+        if text.get_text() not in PIECES and id(text) not in hidden
+    ]
 
 
-def _is_shown(text):
-    """Ticks beyond the ends of an axis are kept by Matplotlib but not drawn."""
-    axes = text.axes
-    if axes is not None and text in axes.get_xticklabels():
-        low, high = sorted(axes.get_xlim())
-        return low <= text.get_position()[0] <= high
-    if axes is not None and text in axes.get_yticklabels():
-        low, high = sorted(axes.get_ylim())
-        return low <= text.get_position()[1] <= high
-    return True
+def _labels_beyond_the_ends(figure):
+    """Matplotlib keeps the labels of ticks beyond the ends of an axis but does not draw them."""
+    hidden = set()
+    for axis in figure.findobj(Axis):
+        low, high = sorted(axis.get_view_interval())
+        for tick in axis.findobj(Tick):
+            if not low <= tick.get_loc() <= high:
+                hidden |= {id(tick.label1), id(tick.label2)}
+    return hidden
 
 
 def test_letters_are_large_inside_the_page_and_do_not_overlap(drawn):

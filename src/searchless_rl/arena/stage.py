@@ -21,9 +21,10 @@ from searchless_rl.evaluation.stage import write_parquet
 from searchless_rl.files import sha256_of, sha256_of_tree, write_atomically, write_json
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.results.names import GAMES
 from searchless_rl.unfinished import exclusive
 
-GAMES, PGN, SUMMARY = "games.parquet", "games.pgn", "summary.json"
+PGN, SUMMARY = "games.pgn", "summary.json"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _MODULES = ("policy.py", "temperature.py")
 

@@ -14,9 +14,10 @@ import pandas as pd
 from searchless_rl.board import Ending, GameBatch
 from searchless_rl.evaluation.names import CANDIDATE_COLUMNS, EXAMPLES, FORWARD, PLAYERS, REVERSE
 from searchless_rl.evaluation.policy import log_probabilities, ranks
-from searchless_rl.evaluation.recovery import BASE, parting_positions
-from searchless_rl.evaluation.tactics import first_positions, play_lines
+from searchless_rl.evaluation.recovery import parting_positions
+from searchless_rl.evaluation.tactics import first_positions
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.results.names import BASE
 from searchless_rl.suites.files import SuiteItem
 
 TOP = 2  # most likely moves of every player that become candidates
@@ -74,7 +75,7 @@ def judge_candidates(
         return pd.DataFrame(columns=list(CANDIDATE_COLUMNS))
     positions = _decisive_positions(examples, items)
     games = first_positions([item for item, _ in positions])
-    play_lines(games, [item.puzzle.moves[: 2 * turn + 1] for item, turn in positions])
+    games.play([item.puzzle.moves[: 2 * turn + 1] for item, turn in positions])
     frame, index = _candidates(games, examples, positions, players)
     rows = frame.pop("row").to_numpy()
     values, over = _values_after(games, rows, index, players[BASE])

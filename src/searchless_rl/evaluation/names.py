@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from searchless_rl.evaluation.recovery import BASE
+from searchless_rl.results.names import BASE
 
 EXAMPLES = 3
 """Puzzles of each anchor, as in the paper's figure."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from searchless_rl.cells import TERMS
-from searchless_rl.reports.coverage import POSITION_NAMES, SHARE
+from searchless_rl.reports.coverage import POSITION_NAMES
 from searchless_rl.reports.formats import MISSING
-from searchless_rl.reports.models import TERM_NAMES
 from searchless_rl.reports.style import BASE_COLOUR, BASE_MARKER, TERM_COLOURS, TERM_MARKERS, use_style
+from searchless_rl.results.names import SHARE, TERM_NAMES
 
 ORDER = ("base", *TERMS)
 COLOURS = dict(zip(ORDER, (BASE_COLOUR, *(TERM_COLOURS[term] for term in TERMS)), strict=True))
@@ -45,7 +45,9 @@ def draw_panels(frame: pd.DataFrame, size: tuple[float, float], title: str) -> F
     terms = [term for term in ORDER if term in set(frame["term"])]
     key_height = _LINE * _lines(frame) if terms else 0.01
     figure = plt.figure(figsize=size, layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[size[1] - key_height, key_height])
+    above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=[size[1] - key_height, key_height])[
+        :, 0
+    ]
     panels = above.subplots(1, len(positions), sharex=True, sharey=True, squeeze=False)[0]
     for axes, position in zip(panels, positions, strict=True):
         axes.axhline(SHARE, color="0.5", linewidth=0.6, zorder=1)
@@ -85,7 +87,7 @@ def _draw_curve(axes: Axes, curve: pd.DataFrame) -> None:
         axes.plot(draws, height, MARKERS[term], zorder=3, **_marker(term, policy))
 
 
-def _marker(term: str, policy: str) -> dict[str, object]:
+def _marker(term: str, policy: str) -> dict[str, Any]:
     fill = COLOURS[term] if policy == "adaptive" else "white"
     return {
         "color": COLOURS[term],
@@ -137,18 +139,17 @@ def _key(figure: SubFigure, frame: pd.DataFrame, terms: Sequence[str], width: fl
     for place, (_, policy) in zip(right, columns, strict=True):
         axes.plot([place - 0.42, place - 0.12], [y, y], color="0.2", linewidth=1.2, linestyle=DASHES[policy])
         _write(axes, place, y, POLICY_SYMBOLS[policy], "right")
-    bounds = frame.drop_duplicates(["term", "policy", "position"]).set_index(["term", "policy", "position"])
+    keys = ["term", "policy", "position"]
+    curves = frame.drop_duplicates(keys)
+    numbers = map(draws_text, curves["draws_95_low"], curves["draws_95_high"])
+    texts = dict(zip(curves[keys].itertuples(index=False, name=None), numbers, strict=True))
     for term in terms:
         y += 1
         axes.plot([0.08, 0.32], [y, y], color=COLOURS[term], linewidth=1.2)
         axes.plot(0.2, y, MARKERS[term], **_marker(term, "adaptive"))
         _write(axes, 0.4, y, NAMES[term], "left")
         for place, (position, policy) in zip(right, columns, strict=True):
-            text = MISSING
-            if (term, policy, position) in bounds.index:
-                found = bounds.loc[(term, policy, position)]
-                text = draws_text(found["draws_95_low"], found["draws_95_high"])
-            _write(axes, place, y, text, "right")
+            _write(axes, place, y, texts.get((term, policy, position), MISSING), "right")
     note = "μ: tempered, adaptive τ (filled); π: raw, τ ≡ 1 (hollow)"
     if frame["draws_95_high"].isna().any():
         note += f"; ▶ {_PERCENT} not before here"

@@ -10,8 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.patches import ConnectionPatch
 
 from searchless_rl.cells import TERMS
-from searchless_rl.reports.models import BASE, TAU_NAMES, TERM_NAMES
-from searchless_rl.reports.scores import MAIN, Scores
 from searchless_rl.reports.style import (
     BASE_COLOUR,
     BASE_MARKER,
@@ -21,6 +19,8 @@ from searchless_rl.reports.style import (
     use_style,
     write_figure,
 )
+from searchless_rl.results.names import BASE, MAIN, TAU_NAMES, TERM_NAMES
+from searchless_rl.results.scores import Scores
 from searchless_rl.statistics.paired import count_pair, paired_interval
 
 _COLUMNS = (
@@ -105,9 +105,10 @@ def _name_points(axes: Axes, data: pd.DataFrame) -> None:
     for place, (_, row) in enumerate(ordered.iterrows()):
         height = 1 - (place + 0.5) / len(ordered)
         colour, marker, fill = _look(row)
-        style = {"transform": axes.transAxes, "clip_on": False}
-        axes.plot(1.06, height, marker, color=colour, markerfacecolor=fill, **style)
-        axes.text(1.075, height, _name(row), fontsize=7, va="center", transform=axes.transAxes)
-        ends = {"xyA": (1.05, height), "coordsA": axes.transAxes, "coordsB": axes.transData}
+        inside = axes.transAxes
+        axes.plot(1.06, height, marker, color=colour, markerfacecolor=fill, transform=inside, clip_on=False)
+        axes.text(1.075, height, _name(row), fontsize=7, va="center", transform=inside)
         point = (100 * row["gain"], row["elo"])
-        axes.add_artist(ConnectionPatch(xyB=point, **ends, color=colour, linewidth=0.4, clip_on=False))
+        line = ConnectionPatch((1.05, height), point, inside, axes.transData, color=colour, linewidth=0.4)
+        axes.add_artist(line)
+        line.set_clip_on(False)

@@ -11,8 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from searchless_rl.cells import DECADES, format_beta
-from searchless_rl.reports.models import BASE, Measured
 from searchless_rl.reports.style import BASE_COLOUR, COLUMN_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.results.models import Measured
+from searchless_rl.results.names import BASE
 
 ARM, UNREGULARIZED, SUITE = "forward_kl-adaptive", "none-adaptive", "main"
 _SERIES = {
@@ -32,7 +33,7 @@ def figure5_data(models: Sequence[Measured]) -> pd.DataFrame:
     rows = [
         _row(series, model)
         for model in models
-        if (series := _series(model)) is not None and model.figure(SUITE, "k") is not None
+        if (series := _series(model)) is not None and model.count(SUITE, "n")
     ]
     columns = ["series", "model", "beta", "k", "n", "error", "low", "high"]
     return pd.DataFrame(rows, columns=columns).astype({"k": "int64", "n": "int64"})
@@ -54,7 +55,8 @@ def _series(model: Measured) -> str | None:
 
 
 def _row(series: str, model: Measured) -> dict[str, Any]:
-    n, solved = model.figure(SUITE, "n"), model.figure(SUITE, "k")
+    figures = model.suites[SUITE]
+    n, solved = int(figures["n"]), int(figures["k"])
     return {
         "series": series,
         "model": model.name,
@@ -63,8 +65,8 @@ def _row(series: str, model: Measured) -> dict[str, Any]:
         "n": n,
         "error": (n - solved) / n,
         # The interval of the complement is the complement of the interval.
-        "low": 1 - model.figure(SUITE, "high"),
-        "high": 1 - model.figure(SUITE, "low"),
+        "low": 1 - figures["high"],
+        "high": 1 - figures["low"],
     }
 
 
@@ -113,7 +115,7 @@ def draw_figure5(data: pd.DataFrame, stem: Path, scale: str) -> None:
 
 def _mark_trough(axes: Axes, curve: pd.DataFrame) -> None:
     """Ring and write down the lowest point, of equals the smallest beta."""
-    lowest = curve.loc[curve["error"].idxmin()]
+    lowest = curve.sort_values("error", kind="stable").iloc[0]
     where = (lowest["beta"], 100 * lowest["error"])
     axes.plot(*where, "o", markersize=9, markerfacecolor="none", markeredgecolor="black", zorder=4)
     text = f"ring: lowest, {where[1]:.1f} % at β = {format_beta(float(lowest['beta']))}"
@@ -126,5 +128,5 @@ def _reference(axes: Axes, data: pd.DataFrame, series: str, label: str, colour: 
     for error, low, high in zip(rows["error"], rows["low"], rows["high"], strict=True):
         axes.axhspan(100 * low, 100 * high, color=colour, alpha=0.1, linewidth=0)
         axes.axhline(100 * error, color=colour, linestyle=line, linewidth=1.0)
-        style = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "linespacing": 0.9}
+        style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "linespacing": 0.9}
         axes.text(0.99, 100 * error, label, ha="right", va="center", backgroundcolor="white", **style)

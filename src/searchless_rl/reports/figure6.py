@@ -12,8 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from searchless_rl.cells import format_beta
-from searchless_rl.reports.models import BASE, TAU_NAMES, TERM_NAMES
-from searchless_rl.reports.scores import MAIN, MATES, Scores, identity
 from searchless_rl.reports.style import (
     BASE_COLOUR,
     DOUBLE_WIDTH,
@@ -22,6 +20,8 @@ from searchless_rl.reports.style import (
     use_style,
     write_figure,
 )
+from searchless_rl.results.names import BASE, MAIN, MATES, TAU_NAMES, TERM_NAMES, identity
+from searchless_rl.results.scores import Scores
 from searchless_rl.statistics.bootstrap import mean_gain
 from searchless_rl.statistics.paired import align, count_pair, paired_interval
 
@@ -174,4 +174,5 @@ def _panel(axis: Axes, data: pd.DataFrame, panel: str) -> None:
 
 def _log(ratio: np.ndarray) -> np.ndarray:
     # The axis also asks for ends that are not drawn, 0 among them.
-    return np.log(np.maximum(ratio, np.finfo(float).tiny))
+    logarithm: np.ndarray = np.log(np.maximum(ratio, np.finfo(float).tiny))
+    return logarithm

@@ -14,9 +14,7 @@ from matplotlib.lines import Line2D
 
 from searchless_rl.cells import Term, format_beta
 from searchless_rl.evaluation.recovery import position_changes, tuned_models
-from searchless_rl.reports.models import TAU_NAMES, TERM_NAMES
 from searchless_rl.reports.recovery import LEAD_BINS, PROBABILITY_BINS, RANK_BINS, Bin
-from searchless_rl.reports.scores import identity
 from searchless_rl.reports.style import (
     BASE_COLOUR,
     DOUBLE_WIDTH,
@@ -25,6 +23,7 @@ from searchless_rl.reports.style import (
     use_style,
     write_figure,
 )
+from searchless_rl.results.names import TAU_NAMES, TERM_NAMES, identity
 from searchless_rl.statistics.intervals import wilson
 
 COLUMNS = ("panel", "model", "term", "tau", "beta", "seed", "group", "k", "n", "value", "low", "high")
@@ -107,7 +106,7 @@ def draw_figure8(data: pd.DataFrame, stem: Path, scale: str) -> None:
         axis.set_xlabel(below)
         axis.set_ylabel(beside)
     handles = [Line2D([], [], label=_name(data, model), **_look(data, model)) for model in models]
-    bar = {"color": BASE_COLOUR, "marker": "_", "linestyle": ""}
+    bar: dict[str, Any] = {"color": BASE_COLOUR, "marker": "_", "linestyle": ""}
     handles.append(Line2D([], [], label="f: the base, left of each model, at that model's positions", **bar))
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     figure.suptitle(_heading(data, scale), fontsize=8)

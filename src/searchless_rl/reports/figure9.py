@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chess
 import matplotlib.pyplot as plt
@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 
 from searchless_rl.cells import Term
 from searchless_rl.evaluation.names import CANDIDATE_COLUMNS, EXAMPLES, FORWARD, PLAYERS, REVERSE
-from searchless_rl.evaluation.recovery import BASE
 from searchless_rl.reports.board import Arrow, draw_board
 from searchless_rl.reports.formats import MISSING
 from searchless_rl.reports.style import BASE_COLOUR, DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.results.names import BASE
 
 _TERMS: dict[str, Term] = {FORWARD: "forward_kl", REVERSE: "reverse_kl"}
 _NAMES = {FORWARD: "forward-KL prior", REVERSE: "reverse-KL anchor"}
@@ -151,8 +151,8 @@ def _text(row: pd.Series, column: str) -> str:
     return f"{100 * row[column]:.{1 if column in PLAYERS else 0}f}"
 
 
-def _style(align: str = "left", weight: str = "normal") -> dict[str, str]:
-    return {"fontsize": "7", "ha": align, "va": "center", "weight": weight}
+def _style(align: str = "left", weight: str = "normal") -> dict[str, Any]:
+    return {"fontsize": 7, "ha": align, "va": "center", "weight": weight}
 
 
 def _write_line(

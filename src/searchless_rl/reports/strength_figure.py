@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from searchless_rl.cells import TAUS, TERMS
-from searchless_rl.reports.models import TAU_NAMES, TERM_NAMES
 from searchless_rl.reports.style import DOUBLE_WIDTH, TERM_COLOURS, TERM_MARKERS, use_style, write_figure
+from searchless_rl.results.names import TAU_NAMES, TERM_NAMES
 
 
 def draw_strength(frame: pd.DataFrame, stem: Path, scale: str) -> None:
@@ -45,7 +45,7 @@ def draw_strength(frame: pd.DataFrame, stem: Path, scale: str) -> None:
 
 
 def _is_elo(frame: pd.DataFrame) -> bool:
-    return "elo" in frame and frame["elo"].notna().any()
+    return "elo" in frame and bool(frame["elo"].notna().any())
 
 
 def _points(frame: pd.DataFrame) -> pd.DataFrame:
@@ -99,12 +99,12 @@ def _legend(points: pd.DataFrame) -> list[Line2D]:
         if term not in set(points["term"]):
             continue
         if term == "none":
-            line = {"color": TERM_COLOURS[term], "linestyle": ":"}
+            line: dict[str, Any] = {"color": TERM_COLOURS[term], "linestyle": ":"}
         else:
             line = _look(term, is_full=True) | {"linestyle": "-"}
         handles.append(Line2D([], [], label=TERM_NAMES[term], **line))
     counts = sorted(set(points["games"].dropna().astype(int)), reverse=True)
-    marker = {"color": "0.3", "marker": "o", "linestyle": ""}
+    marker: dict[str, Any] = {"color": "0.3", "marker": "o", "linestyle": ""}
     if counts:
         handles.append(Line2D([], [], label=f"{counts[0]} games", **marker))
     if len(counts) > 1:
