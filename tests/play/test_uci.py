@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from searchless_rl.arena.players import think
+from searchless_rl.arena.players import choose_move
 from searchless_rl.arena.randomness import Stream, game_uniforms
 from searchless_rl.board import GameBatch, encode_game, move_index
 from searchless_rl.lc0 import load_network
@@ -191,7 +191,7 @@ def test_temperature_samples_by_seed_game_and_ply(micro):
     game = GameBatch([None])
     for move in ("e2e4", "e7e5"):
         game.step(np.zeros(1, np.int64), np.array([game.index(0, move)]))
-    expected = think(Evaluator(load_network(micro), 1), game, 1.0, uniform[2]).move
+    expected = choose_move(Evaluator(load_network(micro), 1), game, 1.0, uniform[2]).move
     assert moves("ucinewgame", "position startpos moves e2e4 e7e5", seed=3) == f"bestmove {expected}"
     by_seed = {moves(seed=seed) for seed in range(12)}
     by_game = {moves(*["ucinewgame"] * count) for count in range(12)}

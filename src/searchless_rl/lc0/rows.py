@@ -54,7 +54,7 @@ def count(net: Message, path: str) -> int:
 
 
 def divided(number: int, divisor: int, what: str) -> int:
-    """number / divisor; NetworkFileError where it does not divide."""
+    """Number / divisor; NetworkFileError where it does not divide."""
     if divisor == 0 or number % divisor:
         raise NetworkFileError(f"{what}: {number} is not a multiple of {divisor}")
     return number // divisor

@@ -9,7 +9,7 @@ from typing import Any
 import chess
 
 from searchless_rl.arena.match_runner import PLY_CAP, REASONS
-from searchless_rl.arena.players import Temperature, think
+from searchless_rl.arena.players import Temperature, choose_move
 from searchless_rl.arena.randomness import Stream, game_uniforms
 from searchless_rl.board import Ending, GameBatch
 from searchless_rl.lc0 import load_network
@@ -48,7 +48,7 @@ def run_play(
     uniform = game_uniforms(Stream.SINGLE_GAME, seed or 0, "", MAX_PLIES)
     write(f"White: {names[0]}\nBlack: {names[1]}\n\n{board}\n")
     while not game.over[0] and board.ply() < MAX_PLIES:
-        thought = think(white if board.turn else black, game, temperature, uniform[len(game.moves[0])])
+        thought = choose_move(white if board.turn else black, game, temperature, uniform[len(game.moves[0])])
         assert thought is not None  # the game is not over
         move = chess.Move.from_uci(thought.move)
         win, draw, loss = (100 * float(share) for share in thought.wdl)

@@ -15,7 +15,7 @@ from searchless_rl import __version__
 from searchless_rl.board import GameBatch
 
 if TYPE_CHECKING:
-    from searchless_rl.arena.players import Temperature, Thought
+    from searchless_rl.arena.players import ChosenMove, Temperature
     from searchless_rl.nets.evaluator import Evaluator
 
 OPTIONS = (
@@ -168,17 +168,19 @@ class _Engine:
         else:
             self._write(answer)
 
-    def _think(self, words: list[str]) -> Thought | None:
-        from searchless_rl.arena.players import think
+    def _think(self, words: list[str]) -> ChosenMove | None:
+        from searchless_rl.arena.players import choose_move
         from searchless_rl.arena.randomness import Stream, game_uniforms
 
         plies = len(self._game.moves[0])
         uniform = 0.0
         if self._temperature != 0:
             uniform = float(game_uniforms(Stream.SINGLE_GAME, self._seed, str(self._games), plies + 1)[plies])
-        return think(self._evaluator(), self._game, self._temperature, uniform, among=_search_moves(words))
+        return choose_move(
+            self._evaluator(), self._game, self._temperature, uniform, among=_search_moves(words)
+        )
 
-    def _info(self, thought: Thought) -> str:
+    def _info(self, thought: ChosenMove) -> str:
         win, _, loss = (float(value) for value in thought.wdl)
         wdl = ""
         if self._shows_wdl:
