@@ -13,16 +13,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from searchless_rl.suites.puzzles import (
-    EXAMPLES_PER_REASON,
-    MAX_LINE_BYTES,
-    Puzzle,
-    PuzzleFileError,
-    ReadReport,
-    iter_puzzles,
-    read_puzzles,
-    solver_positions,
-)
+from searchless_rl.suites.puzzles import Puzzle, iter_puzzles, read_puzzles, solver_positions
+from searchless_rl.suites.rows import EXAMPLES_PER_REASON, MAX_LINE_BYTES, PuzzleFileError, ReadReport
 
 ROOT = Path(__file__).resolve().parents[2]
 BUNDLED = ROOT / "data" / "lichess" / "torre_6605_2026.csv"

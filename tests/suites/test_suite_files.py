@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from searchless_rl.suites.files import SuiteItem, build_suites, read_suite, write_suite
-from searchless_rl.suites.puzzles import Puzzle, PuzzleFileError, read_puzzles
+from searchless_rl.suites.build import build_suites
+from searchless_rl.suites.files import SuiteItem, read_suite, write_suite
+from searchless_rl.suites.puzzles import Puzzle, read_puzzles
+from searchless_rl.suites.rows import PuzzleFileError
 from searchless_rl.suites.split import SUITE_NAMES, SplitError, SuiteSizes
 from searchless_rl.suites.winning import winning_sets
 

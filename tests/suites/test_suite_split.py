@@ -11,15 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from searchless_rl.suites.puzzles import Puzzle, read_puzzles
+from searchless_rl.suites.puzzles import Puzzle, mate_depth, position_keys, read_puzzles
 from searchless_rl.suites.split import (
     SUITE_NAMES,
     Overlap,
     Split,
     SplitError,
     SuiteSizes,
-    mate_depth,
-    position_keys,
     require_disjoint,
     split_puzzles,
 )

@@ -10,8 +10,7 @@ import chess
 import cozy_chess
 import pytest
 
-from searchless_rl.suites.puzzles import Puzzle, read_puzzles, solver_positions
-from searchless_rl.suites.split import mate_depth
+from searchless_rl.suites.puzzles import Puzzle, mate_depth, read_puzzles, solver_positions
 from searchless_rl.suites.winning import winning_set, winning_sets
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,9 +17,11 @@ import cozy_chess
 import pytest
 from engine_programs import FakeEngine
 
-from searchless_rl.suites.files import build_suites, read_suite
-from searchless_rl.suites.puzzles import Puzzle, PuzzleFileError, read_puzzles, solver_positions
-from searchless_rl.suites.split import SuiteSizes, mate_depth
+from searchless_rl.suites.build import build_suites
+from searchless_rl.suites.files import read_suite
+from searchless_rl.suites.puzzles import Puzzle, mate_depth, read_puzzles, solver_positions
+from searchless_rl.suites.rows import PuzzleFileError
+from searchless_rl.suites.split import SuiteSizes
 from searchless_rl.suites.uci_engine import EngineSettings, UciEngine
 from searchless_rl.suites.winning import WinningTable, read_winning_table, winning_set, winning_sets
 from searchless_rl.suites.winning_search import make_winning_sets

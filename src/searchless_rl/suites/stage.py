@@ -6,8 +6,8 @@ from pathlib import Path
 
 from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.params import SuiteParams
+from searchless_rl.suites.build import build_suites
 from searchless_rl.suites.download import fetch, resolve_base
-from searchless_rl.suites.files import build_suites
 from searchless_rl.suites.histories import fetch_histories
 from searchless_rl.suites.sources import remote_file
 from searchless_rl.suites.split import SuiteSizes
@@ -56,7 +56,11 @@ def fetch_base(base: str, data: Path) -> None:
 def make_suites(params: SuiteParams, out: Path) -> None:
     """Build every suite and report.json into `out`."""
     sizes = SuiteSizes(
-        selection=params.selection, main=params.main, hard=params.hard, mate_cap=params.mate_cap
+        selection=params.selection,
+        main=params.main,
+        hard=params.hard,
+        mate_cap=params.mate_cap,
+        control_pool=params.control_pool,
     )
     build_suites(
         Path(params.source),

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from searchless_rl.files import sha256_of, write_json
-from searchless_rl.suites.puzzles import Puzzle, read_puzzles, solver_positions
-from searchless_rl.suites.split import mate_depth
+from searchless_rl.suites.puzzles import Puzzle, mate_depth, read_puzzles, solver_positions
 from searchless_rl.suites.uci_engine import EngineSettings, Lines, analyse_positions
-from searchless_rl.suites.winning import WinningRow, winning_set, write_winning_table
+from searchless_rl.suites.winning import WinningRow, winning_sets, write_winning_table
 
 
 class _Position(NamedTuple):
@@ -96,9 +95,10 @@ def make_winning_sets(source: Path, out: Path, *, engine: Path, nodes: int, work
 
 
 def _positions(puzzle: Puzzle) -> list[_Position]:
+    by_rule = winning_sets(puzzle)
     return [
-        _Position(board.fen(), puzzle.solver_move_count - turn, winning_set(board, marked))
-        for turn, (board, marked) in enumerate(solver_positions(puzzle))
+        _Position(board.fen(), puzzle.solver_move_count - turn, by_rule[turn])
+        for turn, (board, _) in enumerate(solver_positions(puzzle))
     ]
 
 

@@ -1,0 +1,8 @@
+"""Foreign text in messages."""
+
+from __future__ import annotations
+
+
+def shorten(text: str, limit: int = 100) -> str:
+    """Text quoted, with control characters escaped, cut after `limit` characters: safe to print."""
+    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
