@@ -176,7 +176,7 @@ def test_a_damaged_container_is_an_error(tmp_path: Path, content: bytes) -> None
     [
         ("", "no puzzle rows"),
         (HEADER + "\n", "no puzzle rows"),
-        ("<!DOCTYPE html>\n<html></html>\n", "neither a header with PuzzleId nor a row of 9 to 11 columns"),
+        ("<!DOCTYPE html>\n<html></html>\n", "neither a header with FEN and Moves nor a row of 9 to 11 columns"),
         ("PuzzleId,FEN,Moves\n", "lacks Rating"),
         ("PuzzleId,FEN,Moves,Rating,FEN\n", "repeats FEN"),
         (row() + "\n", "neither a header"),
