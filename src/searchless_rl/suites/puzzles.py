@@ -23,7 +23,7 @@ import chess
 import numpy as np
 
 from searchless_rl.suites.game_moves import read_history
-from searchless_rl.suites.replay import Line, play_line, position_key, read_board
+from searchless_rl.suites.replay import PlayedLine, play_line, position_key, read_board
 from searchless_rl.suites.rows import (
     ID_COLUMN,
     PuzzleFileError,
@@ -83,7 +83,7 @@ class CheckedPuzzle(NamedTuple):
     """A valid puzzle, and what its line showed when it was played."""
 
     puzzle: Puzzle
-    line: Line
+    line: PlayedLine
 
 
 def solver_positions(puzzle: Puzzle) -> Iterator[tuple[chess.Board, chess.Move]]:
@@ -99,7 +99,7 @@ def solver_positions(puzzle: Puzzle) -> Iterator[tuple[chess.Board, chess.Move]]
         board.push(move)
 
 
-def puzzle_line(puzzle: Puzzle) -> Line:
+def puzzle_line(puzzle: Puzzle) -> PlayedLine:
     """What the line of a valid puzzle shows when it is played."""
     line = play_line(read_board(puzzle.fen), puzzle.moves)
     if isinstance(line, int):
@@ -161,7 +161,7 @@ def check_puzzle(row: Mapping[str, str]) -> CheckedPuzzle:
     return CheckedPuzzle(Puzzle(puzzle_id, row["FEN"], moves, int(rating), themes, game_url or ""), line)
 
 
-def _play(puzzle_id: str, fen: str, moves: tuple[str, ...]) -> Line:
+def _play(puzzle_id: str, fen: str, moves: tuple[str, ...]) -> PlayedLine:
     try:
         board = read_board(fen)
     except ValueError as error:

@@ -2,8 +2,8 @@
 
 The compiled generator reads and plays a line some thirty times faster. It accepts positions that python-chess
 does not, so only what both are known to agree on is left to it: a FEN that it writes back unchanged, without
-an en-passant square, with at most one checker and with castling rights from the home squares. Everything else
-goes to python-chess, which also words the errors.
+an en-passant square, with at most one checker, with kings apart and castling rights from the home squares.
+Everything else goes to python-chess, which also words the errors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CASTLING_UCI = {own_rook: uci for uci, own_rook in _CASTLING.items()}
 _COLORS = (cozy.Color.White, cozy.Color.Black)
 
 
-class Line(NamedTuple):
+class PlayedLine(NamedTuple):
     """What a puzzle's line shows when it is played.
 
     Attributes:
@@ -62,10 +62,11 @@ def _is_plain(board: cozy.Board, fen: str) -> bool:
     if board.fen() != fen or board.en_passant() is not None or len(board.checkers()) > 1:
         return False
     rights = fen.split(" ", 3)[2]
-    kings = [str(board.king(color)) for color in _COLORS]
+    white, black = (str(board.king(color)) for color in _COLORS)
     return (
-        (kings[0] == "e1" or ("K" not in rights and "Q" not in rights))
-        and (kings[1] == "e8" or ("k" not in rights and "q" not in rights))
+        (white == "e1" or ("K" not in rights and "Q" not in rights))
+        and (black == "e8" or ("k" not in rights and "q" not in rights))
+        and max(abs(ord(one) - ord(other)) for one, other in zip(white, black, strict=True)) > 1
         and all(len(board.colors(color)) <= 16 for color in _COLORS)
         and all(len(board.colored_pieces(color, cozy.Piece.Pawn)) <= 8 for color in _COLORS)
     )
@@ -161,7 +162,7 @@ def solver_boards(fen: str, moves: Sequence[str]) -> Iterator[tuple[cozy.Board, 
         play(board, uci)
 
 
-def play_line(board: cozy.Board, moves: Sequence[str]) -> Line | int:
+def play_line(board: cozy.Board, moves: Sequence[str]) -> PlayedLine | int:
     """Play a line from `board`, which moves on: what it shows, or the index of its first illegal move."""
     keys = []
     for index, uci in enumerate(moves):
@@ -169,4 +170,4 @@ def play_line(board: cozy.Board, moves: Sequence[str]) -> Line | int:
             keys.append(position_key(board))
         if not play(board, uci):
             return index
-    return Line(tuple(keys), board.status() == cozy.GameStatus.Won)
+    return PlayedLine(tuple(keys), board.status() == cozy.GameStatus.Won)
