@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 
-class OutputError(ValueError):
+class OutputError(RuntimeError):
     """A network whose outputs are not finite numbers; the message names its file."""
 
 

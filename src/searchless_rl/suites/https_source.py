@@ -55,6 +55,7 @@ class HttpsOnlyRedirects(urllib.request.HTTPRedirectHandler):
         headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
+        """The request to follow; raises `SourceError` for any other scheme than https."""
         if urlsplit(newurl).scheme != "https":
             raise SourceError(f"redirects to {printable(newurl)}, which is not https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)

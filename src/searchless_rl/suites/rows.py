@@ -68,6 +68,8 @@ class RowError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
+    """A refused row: its line, counted from 1, and what is wrong with it."""
+
     line: int
     detail: str
 
@@ -88,19 +90,23 @@ class ReadReport:
 
     @property
     def rejected_total(self) -> int:
+        """How many rows were refused."""
         return sum(self.rejected.values())
 
     @property
     def accepted(self) -> int:
+        """How many rows were not refused."""
         return self.rows - self.rejected_total
 
     def reject(self, line: int, error: RowError) -> None:
+        """Count a refused row; the first of each reason are kept as examples."""
         self.rejected[error.reason] = self.rejected.get(error.reason, 0) + 1
         examples = self.examples.setdefault(error.reason, [])
         if len(examples) < EXAMPLES_PER_REASON:
             examples.append(RejectedRow(line, error.detail))
 
     def count_history(self, puzzle_id: str, outcome: HistoryOutcome) -> None:
+        """Count what became of the game moves of an accepted row."""
         self.histories[outcome] = self.histories.get(outcome, 0) + 1
         if outcome in (HistoryOutcome.MISSED, HistoryOutcome.ILLEGAL):
             ids = self.lost_histories.setdefault(outcome, [])

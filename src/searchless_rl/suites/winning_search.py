@@ -145,7 +145,9 @@ def _summary(
     rows: Mapping[str, WinningRow],
     mates: Mapping[str, dict[str, int] | None],
 ) -> dict[str, dict[str, int]]:
-    """Counts by the solver moves that remain: positions, and those of them where
+    """Counts by the solver moves that remain.
+
+    They are positions, and those of them where
 
     * several moves are optimal, or a longer mate exists besides;
     * the engine found a mate shorter than the puzzle's, or no mate of the puzzle's length by the marked move.
