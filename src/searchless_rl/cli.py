@@ -64,9 +64,13 @@ def describe(arguments: argparse.Namespace) -> None:
     """Print what an Lc0 network file holds."""
     import json
 
+    from searchless_rl.lc0 import NetworkFileError
     from searchless_rl.lc0 import describe as describe_network
 
-    print(json.dumps(describe_network(arguments.weights), indent=2))
+    summary = describe_network(arguments.weights)
+    print(json.dumps(summary, indent=2))
+    if summary["unsupported"]:
+        raise NetworkFileError(f"{arguments.weights}: {summary['unsupported']}")
 
 
 def winning(arguments: argparse.Namespace) -> None:

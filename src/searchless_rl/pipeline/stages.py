@@ -75,7 +75,7 @@ def interactive() -> bool:
 
 def fetch(arguments: argparse.Namespace) -> None:
     """Download the base network of params.yaml, the file named, or the puzzles' games ("histories")."""
-    from searchless_rl.suites.stage import fetch_base, fetch_game_moves, fetch_named
+    from searchless_rl.suites.fetch_stage import fetch_base, fetch_game_moves, fetch_named
 
     if arguments.name == "histories":
         print(fetch_game_moves(load_params().suites.source, DATA))
