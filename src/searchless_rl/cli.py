@@ -115,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
+    add("inputs", stages.inputs)
     named = 'a known file, or "histories"; default: the base of params.yaml'
     add("fetch", stages.fetch).add_argument("name", nargs="?", help=named)
     add("suites", stages.suites)
@@ -133,7 +134,9 @@ def _parser() -> argparse.ArgumentParser:
     add("select", stages.select)
     add("tables", stages.tables)
     add("figures", stages.figures)
-    add("sync", stages.sync)
+    add("sync", stages.sync).add_argument(
+        "--stage", action="store_true", help="as a stage of the pipeline: runs that are pending fail nothing"
+    )
     add("fan-out", fan_out).add_argument("--jobs", type=_positive, default=2, help="cells at a time (2)")
     add("sweep", sweep).add_argument("cells", nargs="+", metavar="CELL")
     add("scale", scale).add_argument("name", help="smoke, mini or paper")

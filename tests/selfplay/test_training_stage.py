@@ -9,8 +9,8 @@ import torch
 from searchless_rl.cells import Cell
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
-from searchless_rl.selfplay.stage import make_warm_start, train_cell
-from searchless_rl.selfplay.warm_start import play_warm_start, read_games, write_games
+from searchless_rl.selfplay.stage import train_cell
+from searchless_rl.selfplay.warm_start import make_warm_start, play_warm_start, read_games, write_games
 
 RESULTS = ("weights.pb.gz", "metrics.jsonl", "cell.json")
 

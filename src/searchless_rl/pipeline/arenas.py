@@ -8,31 +8,19 @@ from typing import Literal
 
 import pandas as pd
 
-from searchless_rl.arena.book import make_book
 from searchless_rl.arena.line_ups import BASE, argmax_ladder, sampled_ladder, swept_line_up
 from searchless_rl.arena.players import Player
 from searchless_rl.arena.results import COLUMNS
 from searchless_rl.arena.shape import measure_shape
-from searchless_rl.arena.stage import GAMES, SUMMARY, run_arena, sample_openings
+from searchless_rl.arena.stage import GAMES, SUMMARY, run_arena
 from searchless_rl.cells import Cell
-from searchless_rl.evaluation.stage import write_parquet
-from searchless_rl.files import write_atomically, write_json
+from searchless_rl.files import write_atomically, write_json, write_parquet
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.params import Params
 
 StudyArena = Literal["argmax", "swept", "sampled"]
 SHAPES = "shapes.csv"
-
-
-def prepare_openings(
-    base: Path, out: Path, *, book: Path | None, count: int, seed: int, batch_size: int
-) -> None:
-    """Write the openings of every arena: a draw from `book`, or where it is None a book the base makes."""
-    if book is None:
-        make_book(base, out, count=count, seed=seed, batch_size=batch_size)
-    else:
-        sample_openings(book, out, count=count, seed=seed)
 
 
 def run_study_arena(
@@ -54,7 +42,7 @@ def run_study_arena(
         name: which.
         params: of the experiment.
         data: where the stages before left their files.
-        openings: see `prepare_openings`.
+        openings: see `openings.prepare_openings`.
         scratch: holds finished games of an unfinished run.
 
     Raises:

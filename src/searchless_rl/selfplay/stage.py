@@ -1,4 +1,4 @@
-"""The stages `warm_start` and `train`."""
+"""The stage `train`."""
 
 from __future__ import annotations
 
@@ -14,29 +14,20 @@ import torch
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from searchless_rl.cells import Cell
-from searchless_rl.files import flatten, sha256_of, sha256_of_tree, write_atomically, write_json
+from searchless_rl.code import code_of
+from searchless_rl.files import flatten, sha256_of, write_atomically, write_json
 from searchless_rl.interruption import Interrupted, deferred_signals
 from searchless_rl.lc0 import load_network, save_network
-from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.params import SelfPlayParams
 from searchless_rl.selfplay.callbacks import Checkpointer, MetricsWriter, Progress, WholeCheckpoints
 from searchless_rl.selfplay.ledger import RUNNING_COUNTS
 from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
 from searchless_rl.selfplay.precision import resolve_precision
 from searchless_rl.selfplay.variants import with_variant
-from searchless_rl.selfplay.warm_start import play_warm_start, read_games, write_games
+from searchless_rl.selfplay.warm_start import read_games
 from searchless_rl.unfinished import exclusive
 
 CHECKPOINT, METRICS, MANIFEST = "last.ckpt", "metrics.jsonl", "inputs.json"
-_PACKAGE = Path(__file__).resolve().parent.parent
-_CODE = tuple(_PACKAGE / name for name in ("board", "nets", "lc0", "selfplay"))
-
-
-def make_warm_start(
-    base: Path, out: Path, *, games: int, full_moves: int, seed: int, batch_size: int
-) -> None:
-    """Play the warm-start games of a seed with the base network and write them."""
-    write_games(play_warm_start(Evaluator(load_network(base), batch_size), games, full_moves, seed), out)
 
 
 def train_cell(
@@ -68,7 +59,7 @@ def train_cell(
         "params": params.model_dump(),
     }
     with exclusive(scratch):
-        _claim(scratch, inputs | {"threads": torch.get_num_threads()}, sha256_of_tree(*_CODE))
+        _claim(scratch, inputs | {"threads": torch.get_num_threads()}, code_of(__name__))
         module = SelfPlayModule(load_network(base), read_games(warm_start), cell, params)
         _fit(module, scratch, precision, show_progress)
         lines = (scratch / METRICS).read_text(encoding="utf-8")

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from searchless_rl.board import GameBatch
 from searchless_rl.files import write_atomically
+from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.selfplay.distributions import LegalRows, sample
 from searchless_rl.selfplay.randomness import Stream, uniforms
@@ -63,6 +64,13 @@ def play_warm_start(base: Evaluator, games: int, full_moves: int, seed: int) -> 
         lambda ply: uniforms(Stream.WARM_START_MOVES, seed, ply, games),
     )
     return batch
+
+
+def make_warm_start(
+    base: Path, out: Path, *, games: int, full_moves: int, seed: int, batch_size: int
+) -> None:
+    """The stage `warm_start`: play the games of a seed with a network file and write them."""
+    write_games(play_warm_start(Evaluator(load_network(base), batch_size), games, full_moves, seed), out)
 
 
 def write_games(games: GameBatch, path: Path) -> None:

@@ -17,14 +17,8 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from searchless_rl.files import (
-    atomic_writer,
-    flatten,
-    sha256_of,
-    sha256_of_tree,
-    write_atomically,
-    write_json,
-)
+from searchless_rl.code import code_of
+from searchless_rl.files import atomic_writer, flatten, sha256_of, write_atomically, write_json
 from searchless_rl.interruption import Interrupted, deferred_signals
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.params import SelfPlayParams
@@ -46,8 +40,6 @@ from searchless_rl.unfinished import exclusive
 POOL = "control"
 """The suite that is the training pool."""
 CHECKPOINT, METRICS, MANIFEST = "last.ckpt", "metrics.jsonl", "inputs.json"
-_PACKAGE = Path(__file__).resolve().parent.parent
-_CODE = tuple(_PACKAGE / name for name in ("board", "nets", "lc0", "suites", "selfplay", "supervised"))
 _USED = {
     *("games", "steps", "learning_rates", "adam_beta1", "adam_beta2", "weight_decay", "warmup_steps"),
     *("ema_decay", "micro_batch", "diagnostics_every", "checkpoint_every"),
@@ -101,7 +93,7 @@ def train_control(
         "params": params.model_dump(include=_USED),
     }
     with exclusive(scratch):
-        _claim(scratch, inputs | {"threads": torch.get_num_threads()}, sha256_of_tree(*_CODE))
+        _claim(scratch, inputs | {"threads": torch.get_num_threads()}, code_of(__name__))
         run = ControlRun(load_network(base), examples, params, seed, precision)
         if (scratch / CHECKPOINT).exists():
             run.load(scratch / CHECKPOINT)
