@@ -5,6 +5,7 @@ Each stage leaves its last wall time and peak memory in a folder that is neither
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import sys
@@ -18,6 +19,12 @@ from ruamel.yaml import YAML
 
 from searchless_rl.files import write_json
 from searchless_rl.params import Params
+
+
+def label(arguments: argparse.Namespace) -> str:
+    """The name under which a command's cost is recorded: train@CELL."""
+    given = [getattr(arguments, name, None) for name in ("seed", "cell", "model", "name")]
+    return "@".join([arguments.command, *(str(value) for value in given if value is not None)])
 
 
 def record(folder: Path, stage: str) -> None:
