@@ -78,7 +78,8 @@ def project(tmp_path_factory, pytestconfig):
 def _stale(folder):
     """Stage -> why, of every stage that is not up to date; of items of a stage the first."""
     with Repo(str(folder)) as repo:  # as `dvc status` does, without the seconds of its start
-        return {name.partition("@")[0]: reasons for name, reasons in repo.status().items()}
+        stages = repo.status()
+    return {name.rpartition(":")[2].partition("@")[0]: reasons for name, reasons in stages.items()}
 
 
 @pytest.fixture
