@@ -9,7 +9,7 @@ ORDER = (
     ("files", "cells", "checkout", "code", "interruption", "plain_yaml", "statistics"),
     ("unfinished",),
     ("params",),
-    ("presets",),
+    ("presets", "results"),
     ("board",),
     ("nets",),
     ("lc0",),

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
-from searchless_rl.reports.models import COVERED, EVALUATED
+from searchless_rl.results.names import COVERED, EVALUATED
 from searchless_rl.statistics.intervals import wilson
 
 pytestmark = pytest.mark.slow

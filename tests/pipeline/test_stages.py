@@ -12,7 +12,7 @@ from searchless_rl.cli import _parser
 from searchless_rl.params import load_params
 from searchless_rl.pipeline import stages
 from searchless_rl.pipeline.timing import label, stage_labels, write_timings
-from searchless_rl.reports.models import ARMS, COVERED, EVALUATED
+from searchless_rl.results.names import ARMS, COVERED, EVALUATED
 
 
 @pytest.fixture(scope="module")

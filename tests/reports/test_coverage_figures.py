@@ -10,7 +10,6 @@ import pytest
 
 from searchless_rl.evaluation import coverage_stage
 from searchless_rl.evaluation.coverage import Lines, coverage_bounds, draws_to_cover, lines_bounds
-from searchless_rl.reports import coverage
 from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
 from searchless_rl.reports.coverage_plot import COLOURS, draw_panels
 from searchless_rl.reports.figure7 import draw_figure7, figure7_data
@@ -189,11 +188,6 @@ def test_lines_of_different_lengths_are_not_drawn_together(tmp_path):
     shown = {name: Shown(tmp_path / name, "raw", None) for name in ("short", "long")}
     with pytest.raises(ValueError, match=r"different lengths: \{'short': 2, 'long': 4\}"):
         figure7_data(shown)
-
-
-def test_the_stage_and_the_reports_speak_of_the_same_share():
-    assert coverage.SHARE == coverage_stage.SHARE
-    assert set(coverage.POLICIES) == set(coverage_stage.POLICIES)
 
 
 def test_the_files_of_the_stage_are_read(tmp_path, pytestconfig):

@@ -9,11 +9,12 @@ from searchless_rl.arena.results import COLUMNS
 from searchless_rl.cells import Cell
 from searchless_rl.params import load_params
 from searchless_rl.reports.dissociation import dissociation_data, draw_dissociation
-from searchless_rl.reports.models import ARMS, Measured
 from searchless_rl.reports.strength import elo_text, ladder, read_games, record, strength, write_ladder
 from searchless_rl.reports.strength_figure import draw_strength
 from searchless_rl.reports.table1 import table1, write_table1
 from searchless_rl.reports.table5 import read_shapes, table5, write_table5
+from searchless_rl.results.models import Measured
+from searchless_rl.results.names import ARMS
 from searchless_rl.statistics.intervals import wilson
 from searchless_rl.statistics.matches import likelihood_of_superiority
 from searchless_rl.statistics.ratings import bayeselo

@@ -10,10 +10,12 @@ from searchless_rl.params import load_params
 from searchless_rl.reports.curves import learning_curves
 from searchless_rl.reports.figure5 import figure5_data
 from searchless_rl.reports.formats import percent, write_table
-from searchless_rl.reports.models import ARMS, read_models, select_cells
-from searchless_rl.reports.stage import build_figures, build_tables, select_models
+from searchless_rl.reports.stage import build_figures, build_tables
 from searchless_rl.reports.tables import cells as cells_table
 from searchless_rl.reports.tables import headline, table2, table6
+from searchless_rl.results.models import read_models
+from searchless_rl.results.names import ARMS
+from searchless_rl.results.selection import select_cells, select_models
 from searchless_rl.statistics.intervals import wilson
 
 SOLVED = {

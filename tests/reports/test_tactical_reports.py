@@ -14,9 +14,10 @@ from searchless_rl.reports.figure6 import draw_figure6, figure6_data
 from searchless_rl.reports.figure8 import draw_figure8, figure8_data
 from searchless_rl.reports.figure9 import draw_figure9
 from searchless_rl.reports.recovery import _PAPER, recovery_table
-from searchless_rl.reports.scores import MATES, read_scores
 from searchless_rl.reports.table3 import table3, write_table3
 from searchless_rl.reports.table4 import SUITES, table4, write_table4
+from searchless_rl.results.names import MATES
+from searchless_rl.results.scores import read_scores
 from searchless_rl.statistics.intervals import wilson
 from searchless_rl.statistics.paired import Pair, paired_interval
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from searchless_rl.arena.players import Player, Temperature
 from searchless_rl.cells import Cell, format_beta
+from searchless_rl.results.names import BASE, CONTROL
 
-BASE, CONTROL = "base", "control"
 OWN_TEMPERATURE: Mapping[str, Temperature] = {"adaptive": "adaptive", "fixed": 1.0}
 """The temperature at which a cell's own self-play sampled."""
 

@@ -181,10 +181,7 @@ class _Hall:
     def _seat(self, rows: Sequence[int], games: Sequence[Game]) -> None:
         """Begin games in free rows."""
         self._games.restart(np.array(rows, np.int64), [game.opening.fen for game in games])
-        for ply in range(max((len(game.opening.moves) for game in games), default=0)):
-            moving = [place for place, game in enumerate(games) if len(game.opening.moves) > ply]
-            moves = [self._games.index(rows[place], games[place].opening.moves[ply]) for place in moving]
-            self._games.step(np.array([rows[place] for place in moving]), np.array(moves))
+        self._games.play([game.opening.moves for game in games], np.array(rows, np.int64))
         for row, game in zip(rows, games, strict=True):
             lines = self._lines.setdefault(game.opening, _Lines())
             self._seats[row] = game

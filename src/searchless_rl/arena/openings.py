@@ -13,7 +13,6 @@ from typing import Any
 
 import chess
 import chess.pgn
-import numpy as np
 import zstandard
 
 from searchless_rl.arena.randomness import Stream, generator
@@ -127,8 +126,7 @@ def final_position(opening: Opening) -> str | None:
     """
     try:
         game = GameBatch([opening.fen])
-        for uci in opening.moves:
-            game.step(np.zeros(1, np.int64), np.array([game.index(0, uci)]))
+        game.play([opening.moves])
     except (PositionError, ValueError) as error:
         raise OpeningError(f"opening {opening.id}: {error}") from error
     if game.over[0]:

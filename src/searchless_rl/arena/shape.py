@@ -147,6 +147,5 @@ def _sampled_positions(
         # Games without a drawn position to come stand still.
         going = np.unique(game[ply > now])
         if len(going):
-            steps = [board.index(row, moves[row][now]) for row in going.tolist()]
-            board.step(going, np.array(steps, np.int64))
+            board.play([moves[row][now : now + 1] for row in going.tolist()], going)
     return np.concatenate(planes), LegalMoves.concatenate(legal)

@@ -21,9 +21,10 @@ from searchless_rl.code import code_of
 from searchless_rl.files import sha256_of, write_atomically, write_json, write_parquet
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.results.names import GAMES
 from searchless_rl.unfinished import exclusive
 
-GAMES, PGN, SUMMARY = "games.parquet", "games.pgn", "summary.json"
+PGN, SUMMARY = "games.pgn", "summary.json"
 
 
 def sample_openings(book: Path, out: Path, *, count: int, seed: int) -> None:

@@ -13,9 +13,10 @@ import pandas as pd
 
 from searchless_rl.board import Ending, GameBatch
 from searchless_rl.evaluation.policy import log_probabilities, ranks
-from searchless_rl.evaluation.recovery import BASE, parting_positions
-from searchless_rl.evaluation.tactics import first_positions, play_lines
+from searchless_rl.evaluation.recovery import parting_positions
+from searchless_rl.evaluation.tactics import first_positions
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.results.names import BASE
 from searchless_rl.suites.files import SuiteItem
 
 TOP = 2  # most likely moves of every player that become candidates
@@ -81,7 +82,7 @@ def judge_candidates(
         raise ValueError(f"puzzle {missing[0]} is not in the suite. Run the stage `recovery` again.")
     asked = [(by_id[name], turn) for name, turn in zip(examples["puzzle_id"], examples["turn"], strict=True)]
     games = first_positions([item for item, _ in asked])
-    play_lines(games, [item.puzzle.moves[: 2 * turn + 1] for item, turn in asked])
+    games.play([item.puzzle.moves[: 2 * turn + 1] for item, turn in asked])
 
     legal = games.legal()
     logits = {player: players[player](games.planes()).policy for player in PLAYERS}

@@ -21,11 +21,10 @@ from searchless_rl.evaluation.tabiyas import read_openings
 from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.results.names import POLICIES, SHARE, Policy
 
-SHARE = 0.95
-"""The share of the mass whose draws the paper reports (section 3.3)."""
-POLICIES: dict[str, float | Literal["adaptive"]] = {"raw": 1.0, "adaptive": "adaptive"}
-"""τ of each policy: π itself, and μ tempered by the entropy of the network's win/draw/loss output."""
+TAU_OF_POLICY: dict[Policy, float | Literal["adaptive"]] = {"raw": 1.0, "adaptive": "adaptive"}
+"""Sampling temperature of each policy."""
 DRAWS = np.unique(np.round(np.geomspace(1, 1e7, 71)).astype(np.int64))
 """int64: the K of the curves, ten a decade (fewer below 10, where they would coincide)."""
 
@@ -36,7 +35,7 @@ def run_coverage(
     positions: Path,
     out: Path,
     *,
-    policies: Sequence[str],
+    policies: Sequence[Policy],
     plies: int,
     mass_floor: float,
     batch_size: int,
@@ -52,7 +51,7 @@ def run_coverage(
         weights: network file.
         model: its name, recorded.
         positions: file of tabiyas, see `read_openings`.
-        policies: keys of `POLICIES`, each once.
+        policies: of `POLICIES`, each once.
         plies: moves in a line.
         mass_floor: prefixes of less mass are not followed.
 
@@ -60,7 +59,7 @@ def run_coverage(
         ValueError: an unknown or repeated policy, a faulty file of tabiyas, or as `enumerate_lines`.
         OSError: a file that cannot be read.
     """
-    if not policies or len(set(policies)) < len(policies) or not set(policies) <= POLICIES.keys():
+    if not policies or len(set(policies)) < len(policies) or not set(policies) <= set(POLICIES):
         raise ValueError(f"policies {list(policies)}: name {' or '.join(POLICIES)}, each at most once")
     openings = read_openings(positions)
     evaluator = Evaluator(load_network(weights), batch_size)
@@ -75,7 +74,7 @@ def run_coverage(
                     evaluator,
                     None,
                     opening.moves,
-                    tau=POLICIES[policy],
+                    tau=TAU_OF_POLICY[policy],
                     plies=plies,
                     mass_floor=mass_floor,
                     advance=bar.update,

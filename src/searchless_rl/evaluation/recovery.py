@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-BASE = "base"
+from searchless_rl.results.names import BASE
+
 KEYS = ["puzzle_id", "turn", "marked"]
 
 

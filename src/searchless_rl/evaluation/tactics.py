@@ -173,20 +173,8 @@ class _Asked(NamedTuple):
 def first_positions(items: Sequence[SuiteItem]) -> GameBatch:
     """A game per puzzle, before the opponent's first move, with the history where it is known."""
     games = GameBatch([None if item.puzzle.history else item.puzzle.fen for item in items])
-    play_lines(games, [item.puzzle.history for item in items])
+    games.play([item.puzzle.history for item in items])
     return games
-
-
-def play_lines(games: GameBatch, lines: Sequence[Sequence[str]]) -> None:
-    """Play a line of UCI moves in each game, in lockstep; a game whose line has ended waits.
-
-    Raises:
-        ValueError: an illegal move (position and move named).
-    """
-    for ply in range(max(map(len, lines), default=0)):
-        rows = [row for row, line in enumerate(lines) if len(line) > ply]
-        moves = [games.index(row, lines[row][ply]) for row in rows]
-        games.step(np.array(rows, np.int64), np.array(moves, np.int64))
 
 
 def _solver_positions(items: Sequence[SuiteItem]) -> _Asked:
@@ -199,7 +187,7 @@ def _solver_positions(items: Sequence[SuiteItem]) -> _Asked:
     for turn in range(int(turns.max(initial=0))):
         # The opponent's move, and before it the solver's of the turn before.
         plies = slice(max(2 * turn - 1, 0), 2 * turn + 1)
-        play_lines(games, [item.puzzle.moves[plies] if len(item.winning) > turn else () for item in items])
+        games.play([item.puzzle.moves[plies] if len(item.winning) > turn else () for item in items])
         rows = np.flatnonzero(turns > turn)
         planes[count : count + len(rows)] = games.planes(rows)
         legal.append(games.legal(rows))

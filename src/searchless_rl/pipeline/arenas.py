@@ -8,19 +8,19 @@ from typing import Literal
 
 import pandas as pd
 
-from searchless_rl.arena.line_ups import BASE, argmax_ladder, sampled_ladder, swept_line_up
+from searchless_rl.arena.line_ups import argmax_ladder, sampled_ladder, swept_line_up
 from searchless_rl.arena.players import Player
 from searchless_rl.arena.results import COLUMNS
 from searchless_rl.arena.shape import measure_shape
-from searchless_rl.arena.stage import GAMES, SUMMARY, run_arena
+from searchless_rl.arena.stage import SUMMARY, run_arena
 from searchless_rl.cells import Cell
 from searchless_rl.files import write_atomically, write_json, write_parquet
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.params import Params
+from searchless_rl.results.names import BASE, GAMES, SHAPES
 
 StudyArena = Literal["argmax", "swept", "sampled"]
-SHAPES = "shapes.csv"
 
 
 def run_study_arena(

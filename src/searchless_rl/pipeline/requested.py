@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from searchless_rl.arena.line_ups import BASE
 from searchless_rl.arena.players import Player
 from searchless_rl.arena.stage import run_arena
 from searchless_rl.evaluation.coverage_stage import run_coverage
 from searchless_rl.evaluation.stage import DEEP_SUITES, run_tactics
 from searchless_rl.params import Params
+from searchless_rl.results.names import BASE
 from searchless_rl.selfplay.stage import train_cell
 from searchless_rl.selfplay.warm_start import make_warm_start
 

@@ -203,17 +203,17 @@ def evaluate(arguments: argparse.Namespace) -> None:
 
 def coverage(arguments: argparse.Namespace) -> None:
     """Measure trajectory coverage of the base or of an arm at the headline beta."""
-    from searchless_rl.evaluation.coverage_stage import POLICIES, run_coverage
+    from searchless_rl.evaluation.coverage_stage import run_coverage
+    from searchless_rl.results.names import policies_of
 
     params, model = load_params(), arguments.model
     set_threads(params)
-    own = {"adaptive": "adaptive", "fixed": "raw"}
     run_coverage(
         _chosen_weights(model if model == "base" else f"headline-{model}"),
         model,
         layout.TABIYAS,
         layout.coverage(model),
-        policies=tuple(POLICIES) if model == "base" else (own[model.rsplit("-", 1)[1]],),
+        policies=policies_of(model),
         plies=params.coverage.plies,
         mass_floor=params.coverage.mass_floor,
         batch_size=params.evaluation.batch_size,
@@ -248,7 +248,7 @@ def arena(arguments: argparse.Namespace) -> None:
 
 def select(arguments: argparse.Namespace) -> None:
     """Choose each arm's beta on the selection suite."""
-    from searchless_rl.reports.stage import select_models
+    from searchless_rl.results.selection import select_models
 
     select_models(load_params(), layout.DATA)
 

@@ -14,7 +14,8 @@ from searchless_rl.evaluation.stage import run_tactics
 from searchless_rl.files import write_atomically
 from searchless_rl.params import Params
 from searchless_rl.pipeline.requested import train_requested
-from searchless_rl.reports.models import read_cell
+from searchless_rl.results.models import read_cell
+from searchless_rl.results.names import identity
 
 KEYS = ("games", "steps", "warmup_steps", "ema_decay", "precision")
 
@@ -59,8 +60,13 @@ def _row(params: Params, cell: Cell, out: Path) -> dict[str, Any]:
         for key in ("k", "n", "accuracy", "low", "high", "geometric_mean", "arithmetic_mean")
     }
     final = {f"final_{key}": value for key, value in model.final.items()}
-    identity = {"model": cell.id, "term": cell.term, "tau": cell.tau, "beta": cell.beta, "seed": cell.seed}
-    return identity | settings | {f"rate_{role}": rate for role, rate in rates.items()} | figures | final
+    return (
+        identity(cell.id)
+        | settings
+        | {f"rate_{role}": rate for role, rate in rates.items()}
+        | figures
+        | final
+    )
 
 
 def _add_row(report: Path, row: dict[str, Any]) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import chess
-import numpy as np
 
 from searchless_rl.arena.match_runner import PLY_CAP, REASONS
 from searchless_rl.arena.players import Temperature, think
@@ -55,7 +54,7 @@ def run_play(
         win, draw, loss = (100 * float(share) for share in thought.wdl)
         number = f"{board.fullmove_number}.{'' if board.turn else '..'}"
         write(f"{number} {board.san(move)}    win {win:.0f} %, draw {draw:.0f} %, loss {loss:.0f} %")
-        game.step(np.zeros(1, np.int64), np.array([game.index(0, thought.move)]))
+        game.play([[thought.move]])
         board.push(move)
         write(f"\n{board}\n")
     write(_verdict(game, board))

@@ -11,8 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-import numpy as np
-
 from searchless_rl import __version__
 from searchless_rl.board import GameBatch
 
@@ -153,11 +151,10 @@ class _Engine:
         else:
             raise ValueError("position needs startpos or fen; the position has not changed")
         game = GameBatch([fen])
-        for uci in words[place + 1 :]:
-            try:
-                game.step(np.zeros(1, np.int64), np.array([game.index(0, uci)]))
-            except ValueError as error:
-                raise ValueError(f"{error}; the position has not changed") from error
+        try:
+            game.play([words[place + 1 :]])
+        except ValueError as error:
+            raise ValueError(f"{error}; the position has not changed") from error
         self._game = game
 
     def _go(self, words: list[str]) -> None:

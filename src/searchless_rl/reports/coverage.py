@@ -6,21 +6,15 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import pandas as pd
 
 from searchless_rl.cells import Tau, Term
 from searchless_rl.evaluation.tabiyas import START
 from searchless_rl.reports.formats import MISSING, write_table
-from searchless_rl.reports.models import TERM_NAMES
+from searchless_rl.results.names import POLICIES, POLICY_OF_TAU, TERM_NAMES, Policy
 
-Policy = Literal["raw", "adaptive"]
-POLICIES: tuple[Policy, ...] = get_args(Policy)
-POLICY_OF_TAU: dict[Tau, Policy] = {"adaptive": "adaptive", "fixed": "raw"}
-"""The policy that each arm sampled from in self-play, and is measured through."""
-SHARE = 0.95
-"""What the columns named _95 are about; `evaluation.coverage_stage.SHARE`, without importing networks."""
 POLICY_NAMES: dict[Policy, str] = {"raw": "raw π", "adaptive": "tempered μ"}
 POSITION_NAMES = {
     START: "Start position",

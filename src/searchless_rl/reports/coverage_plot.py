@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from searchless_rl.cells import TERMS
-from searchless_rl.reports.coverage import POSITION_NAMES, SHARE
-from searchless_rl.reports.models import TERM_NAMES
+from searchless_rl.reports.coverage import POSITION_NAMES
 from searchless_rl.reports.style import BASE_COLOUR, TERM_COLOURS, use_style
+from searchless_rl.results.names import SHARE, TERM_NAMES
 
 ORDER = ("base", *TERMS)
 COLOURS = dict(zip(ORDER, (BASE_COLOUR, *(TERM_COLOURS[term] for term in TERMS)), strict=True))

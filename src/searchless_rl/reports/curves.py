@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from searchless_rl.reports.models import Measured
+from searchless_rl.results.models import Measured
 
 METRICS = ("entropy", "kl_base_policy")
 

@@ -8,9 +8,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from searchless_rl.cells import TERMS
-from searchless_rl.reports.models import BASE, TAU_NAMES, TERM_NAMES
-from searchless_rl.reports.scores import MAIN, Scores
 from searchless_rl.reports.style import BASE_COLOUR, COLUMN_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.results.names import BASE, MAIN, TAU_NAMES, TERM_NAMES
+from searchless_rl.results.scores import Scores
 from searchless_rl.statistics.paired import count_pair, paired_interval
 
 _COLUMNS = (

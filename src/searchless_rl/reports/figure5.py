@@ -11,8 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from searchless_rl.cells import DECADES
-from searchless_rl.reports.models import BASE, Measured
 from searchless_rl.reports.style import BASE_COLOUR, COLUMN_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.results.models import Measured
+from searchless_rl.results.names import BASE
 
 ARM, UNREGULARIZED, SUITE = "forward_kl-adaptive", "none-adaptive", "main"
 
@@ -26,7 +27,7 @@ def figure5_data(models: Sequence[Measured]) -> pd.DataFrame:
     rows = [
         _row(series, model)
         for model in models
-        if (series := _series(model)) is not None and model.figure(SUITE, "k") is not None
+        if (series := _series(model)) is not None and model.count(SUITE, "n")
     ]
     columns = ["series", "model", "beta", "k", "n", "error", "low", "high"]
     return pd.DataFrame(rows, columns=columns).astype({"k": "int64", "n": "int64"})
@@ -48,7 +49,8 @@ def _series(model: Measured) -> str | None:
 
 
 def _row(series: str, model: Measured) -> dict[str, Any]:
-    n, solved = model.figure(SUITE, "n"), model.figure(SUITE, "k")
+    figures = model.suites[SUITE]
+    n, solved = int(figures["n"]), int(figures["k"])
     return {
         "series": series,
         "model": model.name,
@@ -57,8 +59,8 @@ def _row(series: str, model: Measured) -> dict[str, Any]:
         "n": n,
         "error": (n - solved) / n,
         # The interval of the complement is the complement of the interval.
-        "low": 1 - model.figure(SUITE, "high"),
-        "high": 1 - model.figure(SUITE, "low"),
+        "low": 1 - figures["high"],
+        "high": 1 - figures["low"],
     }
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from searchless_rl.reports.models import BASE, TAU_NAMES, TERM_NAMES
-from searchless_rl.reports.scores import MAIN, MATES, Scores, identity
 from searchless_rl.reports.style import DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.results.names import BASE, MAIN, MATES, TAU_NAMES, TERM_NAMES, identity
+from searchless_rl.results.scores import Scores
 from searchless_rl.statistics.bootstrap import mean_gain
 from searchless_rl.statistics.paired import align, count_pair, paired_interval
 

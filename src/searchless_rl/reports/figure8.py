@@ -13,10 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from searchless_rl.evaluation.recovery import position_changes, tuned_models
-from searchless_rl.reports.models import TAU_NAMES, TERM_NAMES
 from searchless_rl.reports.recovery import LEAD_BINS, PROBABILITY_BINS, RANK_BINS, Bin
-from searchless_rl.reports.scores import identity
 from searchless_rl.reports.style import BASE_COLOUR, DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.results.names import TAU_NAMES, TERM_NAMES, identity
 from searchless_rl.statistics.intervals import wilson
 
 COLUMNS = ("panel", "model", "term", "tau", "beta", "seed", "group", "k", "n", "value", "low", "high")

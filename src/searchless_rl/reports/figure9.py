@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 
 from searchless_rl.cells import Term
 from searchless_rl.evaluation.candidates import COLUMNS, EXAMPLES, FORWARD, PLAYERS, REVERSE
-from searchless_rl.evaluation.recovery import BASE
 from searchless_rl.reports.board import Arrow, draw_board
 from searchless_rl.reports.formats import MISSING
 from searchless_rl.reports.style import BASE_COLOUR, DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.results.names import BASE
 
 NO_ORACLE = "set stockfish.path"
 _TERMS: dict[str, Term] = {FORWARD: "forward_kl", REVERSE: "reverse_kl"}

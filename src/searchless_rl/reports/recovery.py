@@ -10,7 +10,6 @@ import pandas as pd
 
 from searchless_rl.cells import Cell
 from searchless_rl.evaluation.recovery import (
-    BASE,
     exclusive,
     given_back,
     newly_solved,
@@ -18,6 +17,7 @@ from searchless_rl.evaluation.recovery import (
     puzzle_changes,
     tuned_models,
 )
+from searchless_rl.results.names import BASE
 from searchless_rl.statistics.intervals import wilson
 
 COLUMNS = ("statistic", "model", "value", "k", "n", "low", "high", "paper")

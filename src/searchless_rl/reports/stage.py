@@ -2,70 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from searchless_rl.files import sha256_of, write_atomically, write_json
+from searchless_rl.files import write_atomically, write_json
 from searchless_rl.params import Params
 from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
 from searchless_rl.reports.curves import learning_curves
 from searchless_rl.reports.deviations import deviations
 from searchless_rl.reports.formats import INTERVALS, counts, percent, write_table
-from searchless_rl.reports.models import (
-    ARMS,
-    BASE,
-    CONTROL,
-    Measured,
-    chosen_cells,
-    evaluated_folders,
-    headline_cells,
-    read_control,
-    read_models,
-    select_cells,
-)
 from searchless_rl.reports.recovery import COLUMNS as RECOVERY_COLUMNS
 from searchless_rl.reports.recovery import recovery_table
-from searchless_rl.reports.scores import HARD, MAIN, MATES, Scores, read_scores
 from searchless_rl.reports.strength import ladder, read_games, strength, write_ladder
 from searchless_rl.reports.table1 import table1, write_table1
 from searchless_rl.reports.table3 import table3, write_table3
 from searchless_rl.reports.table4 import table4, write_table4
 from searchless_rl.reports.table5 import read_shapes, table5, write_table5
 from searchless_rl.reports.tables import beta_name, cells, headline, table2, table6, tau_name, term_name
+from searchless_rl.results.models import Measured, chosen_cells, evaluated_folders, read_control, read_models
+from searchless_rl.results.names import ARMS, BASE, CONTROL, HARD, MAIN, MATES
+from searchless_rl.results.scores import Scores, read_scores
 from searchless_rl.statistics.paired import compare_models
 
 _DEEP = (MAIN, HARD, *MATES.values())
-
-
-def select_models(params: Params, data: Path) -> None:
-    """Choose each arm's beta and copy weights to where later stages find them, whatever was chosen.
-
-    Writes selected/ARM.pb.gz and selection.json, headline/ARM.pb.gz and headline.json into `data`. Of several
-    seeds the first is copied.
-
-    Raises:
-        FileNotFoundError: the weights of a measured cell are missing.
-        ValueError: an arm has no cell at the headline beta.
-    """
-    models = read_models(data, params)
-    selected: dict[str, Measured] = {}
-    for model in select_cells(models):
-        assert model.cell is not None
-        selected.setdefault(model.cell.arm, model)
-    _copy_weights(selected, data, data / "selected", "selection.json")
-    _copy_weights(headline_cells(models, params.headline_beta), data, data / "headline", "headline.json")
-
-
-def _copy_weights(chosen: Mapping[str, Measured], data: Path, out: Path, manifest: str) -> None:
-    entries = {}
-    for arm, model in chosen.items():
-        weights = data / "cells" / model.name / "weights.pb.gz"
-        write_atomically(out / f"{arm}.pb.gz", weights.read_bytes())
-        figures = {key: model.figure("selection", key) for key in ("k", "n")}
-        entries[arm] = {"cell": model.name, **figures, "weights_sha256": sha256_of(weights)}
-    write_json(out / manifest, entries)
 
 
 def _selected_scores(data: Path) -> Scores:

@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 
 from searchless_rl.reports.formats import MISSING, write_table
-from searchless_rl.reports.models import Measured
+from searchless_rl.results.models import Measured
+from searchless_rl.results.names import GAMES, identity
 from searchless_rl.statistics.matches import head_to_head, pair_interval
 from searchless_rl.statistics.rating_model import UnboundedRatings
 from searchless_rl.statistics.ratings import bayeselo
 
-GAMES = "games.parquet"
 _RECORD = ("wins", "draws", "losses", "score", "score_low", "score_high", "los")
 _COUNTS = {"games": "Int64", "wins": "Int64", "draws": "Int64", "losses": "Int64"}
 
@@ -110,9 +110,9 @@ def strength(models: list[Measured], data: Path, base: str) -> pd.DataFrame:
                 continue
             mine = games[(games["white"] == model.name) | (games["black"] == model.name)]
             against = mine[(mine["white"] == base) | (mine["black"] == base)]
-            identity = {"model": model.name, "term": cell.term, "tau": cell.tau, "beta": cell.beta}
-            identity |= {"seed": cell.seed, "variant": cell.variant, "arena": arena}
-            rows.append(identity | found | {"repeats": int((against["repeat_of"] >= 0).sum())})
+            where = {"variant": cell.variant, "arena": arena}
+            repeats = {"repeats": int((against["repeat_of"] >= 0).sum())}
+            rows.append(identity(model.name) | where | found | repeats)
             break
     columns = ["model", "term", "tau", "beta", "seed", "variant", "arena", *_RECORD, "repeats"]
     counts = {"wins": "Int64", "draws": "Int64", "losses": "Int64", "seed": "Int64", "repeats": "Int64"}

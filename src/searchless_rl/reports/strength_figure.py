@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from searchless_rl.cells import TAUS, TERMS
-from searchless_rl.reports.models import TAU_NAMES, TERM_NAMES
 from searchless_rl.reports.style import DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.results.names import TAU_NAMES, TERM_NAMES
 
 
 def draw_strength(frame: pd.DataFrame, stem: Path, scale: str) -> None:

@@ -9,9 +9,11 @@ import pandas as pd
 
 from searchless_rl.params import Params
 from searchless_rl.reports.formats import INTERVALS, MISSING, counts, percent, write_table
-from searchless_rl.reports.models import Measured, select_cells
 from searchless_rl.reports.strength import elo_text, record_text, score_text
-from searchless_rl.reports.tables import beta_name, frame_of, identity, rates, tau_name, term_name
+from searchless_rl.reports.tables import beta_name, frame_of, rates, tau_name, term_name
+from searchless_rl.results.models import Measured
+from searchless_rl.results.names import identity
+from searchless_rl.results.selection import select_cells
 from searchless_rl.statistics.matches import format_los
 
 _STRENGTH = (
@@ -38,7 +40,7 @@ def table1(models: Sequence[Measured], control: Measured, ladder: pd.DataFrame) 
     for model in [models[0], *select_cells(models), control]:
         known = model.name in rated.index
         strength = {key: rated.at[model.name, key] if known else None for key in _STRENGTH}
-        rows.append(identity(model) | rates(model, "main") | rates(model, "hard", "hard_") | strength)
+        rows.append(identity(model.name) | rates(model, "main") | rates(model, "hard", "hard_") | strength)
     return frame_of(rows).astype(dict.fromkeys(("wins", "draws", "losses"), "Int64"))
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from searchless_rl.reports.formats import percent, write_table
-from searchless_rl.reports.scores import MATES, Scores, identity
 from searchless_rl.reports.tables import beta_name, tau_name, term_name
+from searchless_rl.results.names import MATES, identity
+from searchless_rl.results.scores import Scores
 from searchless_rl.statistics.intervals import wilson
 
 

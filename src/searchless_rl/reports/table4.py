@@ -11,9 +11,9 @@ import pandas as pd
 
 from searchless_rl.cells import Cell
 from searchless_rl.reports.formats import MISSING, write_table
-from searchless_rl.reports.models import BASE
-from searchless_rl.reports.scores import HARD, MAIN, MATES, Scores, identity
 from searchless_rl.reports.tables import tau_name, term_name
+from searchless_rl.results.names import BASE, HARD, MAIN, MATES, identity
+from searchless_rl.results.scores import Scores
 from searchless_rl.statistics.bootstrap import (
     Interval,
     arithmetic_mean,

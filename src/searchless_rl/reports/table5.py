@@ -8,11 +8,10 @@ from typing import Any
 import pandas as pd
 
 from searchless_rl.reports.formats import MISSING, write_table
-from searchless_rl.reports.models import ARMS, TERM_NAMES
 from searchless_rl.reports.strength import elo_text, ladder
+from searchless_rl.results.names import ARMS, SHAPES, TERM_NAMES
 
 REFERENCE = "base-raw"
-SHAPES = "shapes.csv"
 _SHAPE = ("positions", "entropy", "kl_base_policy", "kl_policy_base", "cov5", "floored")
 
 

@@ -9,19 +9,13 @@ import pandas as pd
 
 from searchless_rl.cells import format_beta
 from searchless_rl.params import Params
-from searchless_rl.reports.models import BASE, CONTROL, TAU_NAMES, TERM_NAMES, Measured, select_cells
+from searchless_rl.results.models import Measured
+from searchless_rl.results.names import BASE, CONTROL, SELECTION, TAU_NAMES, TERM_NAMES, identity
+from searchless_rl.results.selection import select_cells
 
 DEEP = ("main", "hard", "mate1", "mate2", "mate3", "mate4", "mate5")
 _CAPS = {"draw": "drawn at cap", "bootstrap": "bootstrapped at cap"}
 _RATE_KEYS = ("k", "n", "accuracy", "low", "high")
-
-
-def identity(model: Measured) -> dict[str, Any]:
-    """Columns model, term ("base" and "control" for these), tau, beta, seed."""
-    cell = model.cell
-    if cell is None:
-        return {"model": model.name, "term": model.name} | dict.fromkeys(("tau", "beta", "seed"))
-    return {"model": model.name, "term": cell.term, "tau": cell.tau, "beta": cell.beta, "seed": cell.seed}
 
 
 def rates(model: Measured, suite: str, prefix: str = "") -> dict[str, Any]:
@@ -44,7 +38,7 @@ def table6(models: Sequence[Measured]) -> pd.DataFrame:
     selected = {model.name for model in select_cells(models)}
     return frame_of(
         [
-            identity(model) | rates(model, "selection") | {"selected": model.name in selected}
+            identity(model.name) | rates(model, "selection") | {"selected": model.name in selected}
             for model in models
             if model.cell is None or model.competes
         ]
@@ -76,7 +70,7 @@ def cells(models: Sequence[Measured]) -> pd.DataFrame:
             suites |= rates(model, suite, f"{suite}_")
             suites |= {f"{suite}_{key}": model.figure(suite, key) for key in means}
         rows.append(
-            identity(model) | flags | suites | {f"final_{key}": model.final.get(key) for key in finals}
+            identity(model.name) | flags | suites | {f"final_{key}": model.final.get(key) for key in finals}
         )
     return frame_of(rows)
 
@@ -96,7 +90,7 @@ def headline(models: Sequence[Measured]) -> dict[str, dict[str, Any]]:
     requested = next(model for model in models if model.requested)
     chosen = {"requested": requested, BASE: models[0]}
     if selected := select_cells(models):
-        chosen["best"] = max(selected, key=lambda model: model.figure("selection", "k"))
+        chosen["best"] = max(selected, key=lambda model: model.count(SELECTION, "k") or 0)
     return {name: figures(model) for name, model in chosen.items()}
 
 

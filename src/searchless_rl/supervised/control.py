@@ -126,11 +126,7 @@ class Batch(NamedTuple):
 def encode_examples(examples: Sequence[Example]) -> Batch:
     """Play the moves and encode where they lead, with the history that puzzles are scored with."""
     games = GameBatch([example.fen for example in examples])
-    plies = np.array([len(example.moves) for example in examples])
-    for ply in range(int(plies.max())):
-        rows = np.flatnonzero(plies > ply)
-        moves = [games.index(row, examples[row].moves[ply]) for row in rows.tolist()]
-        games.step(rows, np.array(moves, np.int64))
+    games.play([example.moves for example in examples])
     marked = [games.index(row, example.marked) for row, example in enumerate(examples)]
     return Batch(games.planes(), games.legal(), np.array(marked, np.int64))
 

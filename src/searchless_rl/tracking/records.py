@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from searchless_rl.cells import Cell, format_beta
 from searchless_rl.files import flatten, sha256_of
 from searchless_rl.params import Params
-from searchless_rl.tracking.measured import evaluated_suites, strength_metrics
+from searchless_rl.results.document import (
+    Document,
+    MalformedFile,
+    Suites,
+    finite_number,
+    parse_object,
+    read_suites,
+)
+from searchless_rl.results.models import evaluated_folders
+from searchless_rl.results.names import BASE, CONTROL
+from searchless_rl.tracking.clock import Interval, ran
+from searchless_rl.tracking.measured import strength_metrics
 
+WEIGHTS = "weights.pb.gz"
+LARGEST_COPY = 8 * 2**20
+"""Bytes of a network file that is copied into the store; larger ones stay in `data` alone."""
 REPORT_FOLDERS = ("reports", "paper_figures")
 REPORT_SUFFIXES = {".csv", ".md", ".tex", ".json", ".pdf", ".png"}
 SUITE_METRICS = {
@@ -32,10 +45,6 @@ class MissingFile(Exception):
     """A file that its stage has not written yet."""
 
 
-class MalformedFile(Exception):
-    """A file that does not say what it should; the message names it, and the line."""
-
-
 @dataclass(frozen=True)
 class RunRecord:
     """One run.
@@ -48,6 +57,7 @@ class RunRecord:
         metrics: final figures.
         curves: file of the learning curves.
         artifacts: files by their name among the artifacts.
+        ran: when it was trained (the base: measured), where that is known.
     """
 
     name: str
@@ -57,59 +67,65 @@ class RunRecord:
     metrics: Mapping[str, float]
     curves: Path | None
     artifacts: Mapping[str, Path]
+    ran: Interval | None
 
 
 def read_base(root: Path, params: Params) -> RunRecord:
     """The untrained base network.
 
     Raises:
-        MissingFile, MalformedFile: no summary of its tactics, or not a good one.
+        MissingFile: no summary of its tactics.
+        MalformedFile: not a good one.
     """
     path = root / "data/tactics/base/summary.json"
     _require(root, path)
-    summary = _Document(root, path)
-    more = _measured_elsewhere(root, params, "base")
+    summary = Document(path, root)
+    more = _measured_elsewhere(root, params, BASE)
     return RunRecord(
         name="base",
-        key=_hash_of("base", params.base, sha256_of(path), *_told(more)),
+        key=_hash_of("base", params.base, sha256_of(path), *_spelled(more)),
         params={"base": params.base},
         tags={"searchless.kind": "base", "searchless.arm": "base", **_weights(summary)},
         metrics=_suite_metrics(summary.suites()) | more,
         curves=None,
         artifacts={"summary.json": path},
+        ran=ran(root, "tactics@base", path),
     )
 
 
 def read_control(root: Path, params: Params) -> RunRecord:
-    """The puzzle-tuned control; its curves are not read yet.
+    """The puzzle-tuned control; its curves are read by `read_curves`.
 
     Raises:
-        MissingFile, MalformedFile: a file of the control is absent, or not a good one.
+        MissingFile: a file of the control is absent.
+        MalformedFile: one is not what its stage writes.
     """
     folder, tactics = root / "data/control", root / "data/evaluated/control/summary.json"
     manifest, metrics = folder / "control.json", folder / "metrics.jsonl"
     for path in (manifest, metrics, tactics):
         _require(root, path)
-    trained, summary = _Document(root, manifest), _Document(root, tactics)
-    more = _measured_elsewhere(root, params, "control")
+    trained, summary = Document(manifest, root), Document(tactics, root)
+    more = _measured_elsewhere(root, params, CONTROL)
     final = {f"final/{name}": value for name, value in trained.numbers("final").items()}
     hashes = map(sha256_of, (manifest, metrics, tactics))
     return RunRecord(
         name="control",
-        key=_hash_of("control", params.base, *hashes, *_told(more)),
+        key=_hash_of("control", params.base, *hashes, *_spelled(more)),
         params={"base": params.base, "precision": trained.text("precision")},
         tags={"searchless.kind": "control", "searchless.arm": "control", **_weights(summary)},
         metrics=_suite_metrics(summary.suites()) | final | more,
         curves=metrics,
-        artifacts={"control.json": manifest, "summary.json": tactics},
+        artifacts={"control.json": manifest, "summary.json": tactics, **_small(folder / WEIGHTS)},
+        ran=ran(root, "control", manifest),
     )
 
 
 def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
-    """A trained and measured cell, of the grid or the requested one; its curves are not read yet.
+    """A trained and measured cell, of the grid or the requested one; its curves are read by `read_curves`.
 
     Raises:
-        MissingFile, MalformedFile: a file of the cell is absent, or not a good one.
+        MissingFile: a file of the cell is absent.
+        MalformedFile: one is not what its stage writes.
     """
     in_grid = cell.id in params.grid.cells
     folder = root / "data/cells" / cell.id if in_grid else root / "data/requested"
@@ -117,7 +133,7 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
     tactics = (root / "data/tactics" / cell.id if in_grid else folder / "tactics") / "summary.json"
     for path in (manifest, metrics, tactics):
         _require(root, path)
-    trained, summary = _Document(root, manifest), _Document(root, tactics)
+    trained, summary = Document(manifest, root), Document(tactics, root)
     if trained.text("cell") != cell.id:
         trained.refuse(f"is about {trained.text('cell')}")
     final = {f"final/{name}": value for name, value in trained.numbers("final").items()}
@@ -125,7 +141,7 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
     hashes = map(sha256_of, (manifest, metrics, tactics))
     return RunRecord(
         name=cell.id,
-        key=_hash_of("cell", cell.id, params.base, *hashes, *_told(more)),
+        key=_hash_of("cell", cell.id, params.base, *hashes, *_spelled(more)),
         params={
             "term": cell.term,
             "tau": cell.tau,
@@ -146,7 +162,8 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
         },
         metrics=_suite_metrics(summary.suites()) | final | more,
         curves=metrics,
-        artifacts={"cell.json": manifest, "summary.json": tactics},
+        artifacts={"cell.json": manifest, "summary.json": tactics, **_small(folder / WEIGHTS)},
+        ran=ran(root, f"train@{cell.id}" if in_grid else "cell", manifest),
     )
 
 
@@ -164,13 +181,13 @@ def read_curves(path: Path, root: Path) -> dict[str, list[tuple[int, float]]]:
         raise MalformedFile(f"{_relative(root, path)}: {error}") from error
     for number, line in enumerate(lines, start=1):
         where = f"{_relative(root, path)} line {number}"
-        record = _parse(line, where)
+        record = parse_object(line, where)
         step = record.pop("step", None)
         if not isinstance(step, int) or isinstance(step, bool) or step <= last:
             raise MalformedFile(f"{where}: step {step!r} after step {last}")
         last = step
         for name, value in record.items():
-            curves.setdefault(f"train/{name}", []).append((step, _number(value, f"{where}: {name}")))
+            curves.setdefault(f"train/{name}", []).append((step, finite_number(value, f"{where}: {name}")))
     if not curves:
         raise MalformedFile(f"{_relative(root, path)}: no metrics")
     return curves
@@ -204,97 +221,44 @@ def _text(leaf: Any) -> str:
     return leaf if isinstance(leaf, str) else json.dumps(leaf)
 
 
-class _Document:
-    """A JSON object whose parts are checked as they are read."""
-
-    def __init__(self, root: Path, path: Path) -> None:
-        self._where = _relative(root, path)
-        try:
-            content = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise MalformedFile(f"{self._where}: {error}") from error
-        self._values = _parse(content, self._where)
-
-    def refuse(self, problem: str) -> NoReturn:
-        raise MalformedFile(f"{self._where}: {problem}")
-
-    def text(self, key: str) -> str:
-        value = self._values.get(key)
-        if not isinstance(value, str):
-            self.refuse(f"{key}: expected a string, found {value!r}")
-        return value
-
-    def mapping(self, key: str) -> dict[str, Any]:
-        value = self._values.get(key)
-        if not isinstance(value, dict):
-            self.refuse(f"{key}: expected an object, found {value!r}")
-        return value
-
-    def numbers(self, key: str) -> dict[str, float]:
-        return {
-            name: _number(value, f"{self._where}: {key}.{name}") for name, value in self.mapping(key).items()
-        }
-
-    def suites(self) -> dict[str, dict[str, float]]:
-        """Figures by suite; those of an empty suite that are null are left out."""
-        suites = {}
-        for suite, figures in self.mapping("suites").items():
-            if not isinstance(figures, dict):
-                self.refuse(f"suites.{suite}: expected an object, found {figures!r}")
-            suites[suite] = {
-                name: _number(value, f"{self._where}: suites.{suite}.{name}")
-                for name, value in figures.items()
-                if value is not None
-            }
-        return suites
-
-
-def _suite_metrics(suites: Mapping[str, Mapping[str, float | None]]) -> dict[str, float]:
+def _suite_metrics(suites: Suites) -> dict[str, float]:
     return {
         f"{suite}/{SUITE_METRICS[name]}": value
         for suite, figures in suites.items()
         for name, value in figures.items()
-        if name in SUITE_METRICS and value is not None
+        if name in SUITE_METRICS
     }
 
 
 def _measured_elsewhere(root: Path, params: Params, model: str) -> dict[str, float]:
     """Figures of the stages `evaluate` and `arena`, of models that were chosen or played."""
+    folder = evaluated_folders(root / "data").get(model)
+    suites = {} if folder is None else read_suites(folder / "summary.json", root)
     try:
-        suites = {} if model == "control" else evaluated_suites(root, model)
         return _suite_metrics(suites) | strength_metrics(root, params, model)
     except ValueError as error:
         raise MalformedFile(str(error)) from error
 
 
-def _told(metrics: Mapping[str, float]) -> list[str]:
+def _spelled(metrics: Mapping[str, float]) -> list[str]:
     return [f"{name}={value!r}" for name, value in sorted(metrics.items())]
 
 
-def _weights(summary: _Document) -> dict[str, str]:
+def _weights(summary: Document) -> dict[str, str]:
     return {"searchless.weights_sha256": summary.text("weights_sha256")}
+
+
+def _small(weights: Path) -> dict[str, Path]:
+    """The network file, where a copy of it costs little."""
+    try:
+        return {weights.name: weights} if weights.stat().st_size <= LARGEST_COPY else {}
+    except FileNotFoundError:
+        return {}
 
 
 def _require(root: Path, path: Path) -> None:
     if not path.exists():
         raise MissingFile(f"{_relative(root, path)} is not made yet (`dvc repro` makes it)")
-
-
-def _parse(content: str, where: str) -> dict[str, Any]:
-    try:
-        value = json.loads(content)
-    except json.JSONDecodeError as error:
-        line = f" line {error.lineno}" if " line " not in where else ""
-        raise MalformedFile(f"{where}{line}: not JSON, or cut off: {error.msg}") from error
-    if not isinstance(value, dict):
-        raise MalformedFile(f"{where}: expected an object, found {type(value).__name__}")
-    return value
-
-
-def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise MalformedFile(f"{where}: {value!r} is not a finite number")
-    return float(value)
 
 
 def _hash_of(*parts: str) -> str:

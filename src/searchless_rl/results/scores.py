@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-
-from searchless_rl.cells import Cell
-from searchless_rl.reports.models import BASE
-
-MAIN, HARD = "main", "hard"
-MATES = {depth: f"mate{depth}" for depth in range(1, 6)}
-"""Suite of each mate depth."""
 
 Scores = Mapping[str, Mapping[str, pd.DataFrame]]
 """Model ("base" or a cell id) -> suite -> puzzle frame of `evaluation.tactics`."""
@@ -47,15 +39,3 @@ def _read(path: Path) -> pd.DataFrame:
     except (pa.ArrowException, ValueError, KeyError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"{path}: not scores of puzzles ({reason}). Run the stage `tactics`.") from error
-
-
-def identity(model: str) -> dict[str, Any]:
-    """Columns model, term, tau, beta and seed of "base" or a cell id.
-
-    Raises:
-        CellError: neither.
-    """
-    if model == BASE:
-        return {"model": model, "term": "base", "tau": None, "beta": None, "seed": None}
-    cell = Cell.parse(model)
-    return {"model": model, "term": cell.term, "tau": cell.tau, "beta": cell.beta, "seed": cell.seed}
