@@ -34,6 +34,7 @@ def fan_out(arguments: argparse.Namespace) -> None:
 def sweep(arguments: argparse.Namespace) -> None:
     """Train and score further cells outside the pipeline; their figures go to reports/SCALE/sweep.csv."""
     from searchless_rl.cells import Cell
+    from searchless_rl.checkout import revision
     from searchless_rl.pipeline.sweep import run_sweep
 
     params = load_params()
@@ -41,6 +42,8 @@ def sweep(arguments: argparse.Namespace) -> None:
     run_sweep(
         params,
         [Cell.parse(text) for text in arguments.cells],
+        usual=load_params(Path("scales") / f"{params.scale}.yaml"),
+        revision=revision(Path.cwd()),
         base=layout.BASE,
         suites=layout.SUITES,
         scratch=stages.scratch() / "sweep",
@@ -222,4 +225,4 @@ def _unexpected(error: Exception) -> str:
     """One line for an error that nothing foresaw."""
     if isinstance(error, MemoryError):
         return "not enough memory; lower selfplay.micro_batch and evaluation.batch_size, or close programs"
-    return f"unexpected {type(error).__name__}: {shortened(' '.join(str(error).split()), 500)}"
+    return f"unexpected {type(error).__name__}: {shortened(' '.join(str(error).split()), 500, quoted=False)}"

@@ -42,7 +42,7 @@ def read_plain_yaml(text: str) -> dict[Any, Any]:
 
 def _tag(node: Node) -> str:
     """What a node says it is, in YAML's words: "bool", "timestamp", "map"."""
-    return str(node.tag).rsplit(":", 1)[-1]
+    return str(node.tag).removeprefix("tag:yaml.org,2002:")
 
 
 class _Reader:
