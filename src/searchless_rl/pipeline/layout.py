@@ -1,6 +1,6 @@
-"""Where the pipeline keeps its files: the only module that spells data/... and reports/....
+"""Where stages keep their files; dvc.yaml names the same places.
 
-Paths are relative to the project's root, in which every stage runs.
+Paths are relative to the project's root, in which every stage runs; `data` is another folder only in tests.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ OPENINGS = DATA / "book" / "openings.csv"
 CONTROL = DATA / "control"
 REQUESTED = DATA / "requested"
 RECOVERY = DATA / "recovery"
-SELECTION = DATA / "selected" / "selection.json"
 
 WEIGHTS = "weights.pb.gz"
-SUFFIX = ".pb.gz"
 
 
 def warm_start(seed: int) -> Path:
@@ -42,9 +40,9 @@ def tactics(model: str) -> Path:
     return DATA / "tactics" / model
 
 
-def evaluated(model: str) -> Path:
+def evaluated(model: str, data: Path = DATA) -> Path:
     """The scores of a chosen network on every suite."""
-    return DATA / "evaluated" / model
+    return data / "evaluated" / model
 
 
 def coverage(model: str) -> Path:
@@ -52,26 +50,31 @@ def coverage(model: str) -> Path:
     return DATA / "coverage" / model
 
 
-def arena(name: str) -> Path:
-    """The games of one of the study's arenas."""
-    return DATA / "arena" / name
+def suite(name: str, data: Path = DATA) -> Path:
+    """A puzzle suite."""
+    return data / "suites" / f"{name}.csv"
 
 
-def chosen(model: str) -> Path:
+def selection(data: Path = DATA) -> Path:
+    """Which cell each arm carries on."""
+    return data / "selected" / "selection.json"
+
+
+def chosen(model: str, data: Path = DATA) -> Path:
     """The network file behind "base", "control", "selected-ARM" and "headline-ARM"."""
     if model == "base":
-        return BASE
+        return data / "base" / "base.pb.gz"
     if model == "control":
-        return CONTROL / WEIGHTS
+        return data / "control" / WEIGHTS
     group, _, arm = model.partition("-")
-    return DATA / group / f"{arm}{SUFFIX}"
+    return data / group / f"{arm}.pb.gz"
 
 
 def reports(scale: str) -> Path:
-    """Tables, timings and the report of the last synchronization."""
+    """Tables, timings, sweeps and the report of the last synchronization."""
     return REPORTS / scale
 
 
 def figures(scale: str) -> Path:
-    """The figures."""
+    """The figures, each with the CSV behind it."""
     return FIGURES / scale
