@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -130,4 +129,4 @@ def test_the_fingerprint_of_a_cell_changes_with_any_file_it_runs(tmp_path):
 
 def test_the_plumbing_exists():
     for module in code.PLUMBING - {"searchless_rl"}:
-        assert Path(code.PACKAGE, f"{module.split('.')[1]}.py").is_file()
+        assert code.PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py").is_file()

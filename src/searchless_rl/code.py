@@ -17,7 +17,17 @@ PACKAGE = Path(__file__).resolve().parent
 
 PLUMBING = frozenset(
     f"{PACKAGE.name}.{name}"
-    for name in ("cells", "checkout", "code", "files", "interruption", "params", "plain_yaml", "unfinished")
+    for name in (
+        "cells",
+        "checkout",
+        "code",
+        "files",
+        "interruption",
+        "params",
+        "plain_yaml",
+        "unfinished",
+        "pipeline.layout",
+    )
 ) | {PACKAGE.name}
 """Modules that carry values from one place to another and decide no result.
 
