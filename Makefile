@@ -9,7 +9,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # Of MLflow's page, on this machine only.
 PORT ?= 5000
 # Tiers of tests; see CONTRIBUTING.md.
-EXTERNAL := slow or oracle or cluster or browser
+EXTERNAL := slow or oracle or browser
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -1,6 +1,7 @@
 """dvc.yaml says what the code does: its stages, models, sources and outputs."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from searchless_rl.cli import _parser
 from searchless_rl.params import load_params
 from searchless_rl.pipeline import stages
 from searchless_rl.pipeline.timing import label, stage_labels, write_timings
+from searchless_rl.reports.stage import build_tables
 from searchless_rl.results.names import ARMS, COVERED, EVALUATED
 
 
@@ -45,11 +47,24 @@ def test_dependencies_are_those_that_the_source_has(pytestconfig):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def _outs(body):
+    return [out if isinstance(out, str) else next(iter(out)) for out in body["outs"]]
+
+
+def test_every_file_that_the_tables_write_is_an_output(pipeline, pytestconfig, tmp_path):
+    """Of deviations and findings, which are written after the tables, the names are known."""
+    params = load_params(pytestconfig.rootpath / "scales" / "smoke.yaml")
+    shutil.copytree(pytestconfig.rootpath / "data" / "paper", tmp_path / "data" / "paper")
+    build_tables(params, tmp_path / "data", tmp_path / "out")
+    later = {f"deviations.{suffix}" for suffix in ("csv", "md", "tex")} | {"findings.csv", "findings.md"}
+    written = {path.name for path in (tmp_path / "out").iterdir()} | later
+    assert {Path(out).name for out in _outs(pipeline["stages"]["tables"])} == written
+
+
 def test_results_are_kept_out_of_git_and_reports_in_it(pipeline, pytestconfig):
     for name, body in _bodies(pipeline).items():
-        for out in body["outs"]:
-            path = out if isinstance(out, str) else next(iter(out))
-            path = path.replace("${key}", "x").replace("${scale}", "mini")
+        for out in _outs(body):
+            path = out.replace("${key}", "x").replace("${scale}", "mini")
             is_report = path.startswith(("reports/", "paper_figures/")) and "sync.json" not in path
             path = path if "." in Path(path).name else f"{path}/x"  # a folder that need not exist yet
             ignored = subprocess.run(

@@ -11,9 +11,10 @@ import pytest
 from searchless_rl.evaluation import coverage_stage
 from searchless_rl.evaluation.coverage import Lines, coverage_bounds, draws_to_cover, lines_bounds
 from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
-from searchless_rl.reports.coverage_plot import COLOURS, draw_panels
+from searchless_rl.reports.coverage_plot import COLOURS, MARKERS, draw_panels, draws_text
 from searchless_rl.reports.figure7 import draw_figure7, figure7_data
 from searchless_rl.reports.figure10 import draw_figure10, figure10_data
+from searchless_rl.reports.formats import Source
 from searchless_rl.reports.style import TERM_COLOURS
 
 POSITIONS = ("start", "ruy_lopez_closed", "najdorf_english_attack", "qgd_tartakower")
@@ -92,7 +93,7 @@ def test_the_table_has_a_row_per_network_policy_and_position(shown, tmp_path):
     assert (row["policy"], row["lines_95_low"], row["lines_95_high"]) == ("raw", 477, 477)
     assert row["draws_95_low"] == row["draws_95_high"] == draws_to_cover(_uniform(502), 0.95).low
     assert (row["cut_mass"], row["evaluations"], row["heaviest"]) == (0, 17, 1 / 502)
-    write_coverage_table(frame, tmp_path / "table", "mini")
+    write_coverage_table(frame, tmp_path / "table", Source("maia-1900", "mini"))
     assert len(pd.read_csv(tmp_path / "table.csv")) == 40
     markdown = (tmp_path / "table.md").read_text()
     assert "| Frozen base        | raw π      | Start position          | 8,992   | 2,852   |" in markdown
@@ -105,7 +106,7 @@ def test_what_the_cut_leaves_open_is_missing_and_says_so(tmp_path):
     frame = coverage_table(shown)
     assert frame["draws_95_high"].isna().tolist() == [False] * 4 + [True] * 4
     assert (frame["draws_95_low"] < frame["draws_95_high"]).fillna(True).all()
-    write_coverage_table(frame, tmp_path / "table", "mini")
+    write_coverage_table(frame, tmp_path / "table", Source("maia-1900", "mini"))
     markdown = (tmp_path / "table.md").read_text()
     assert markdown.count("| ≥ ") == 8
     low, high, _ = draws_to_cover(_uniform(100, cut=0.02), 0.95)
@@ -120,18 +121,19 @@ def test_what_the_cut_leaves_open_is_missing_and_says_so(tmp_path):
 
 def test_curves_have_the_colour_of_the_term_and_the_dashes_of_the_policy(shown):
     figure = draw_panels(figure10_data(shown), (6.9, 2.6), "")
-    assert [axes.get_title() for axes in figure.axes] == [
+    assert [axes.get_title() for axes in figure.axes[:3]] == [
         "Ruy Lopez, Closed", "Najdorf, English Attack", "QGD, Tartakower",
     ]  # fmt: skip
-    for axes in figure.axes:
+    for axes in figure.axes[:3]:
         curves = [line for line in axes.lines if len(line.get_xdata()) == len(GRID)]
-        markers = [line for line in axes.lines if line.get_marker() == "o"]
+        markers = [line for line in axes.lines if len(line.get_xdata()) == 1 and line.get_ydata()[0] > 0.9]
         assert len(curves) == len(markers) == 10
         for (term, tau), curve, marker in zip(
             [("base", "fixed"), ("base", "adaptive"), *ARMS], curves, markers, strict=True
         ):
             assert curve.get_color() == marker.get_color() == COLOURS[term]
             assert curve.is_dashed() == (tau == "fixed")
+            assert marker.get_marker() == MARKERS[term]
             assert (marker.get_markerfacecolor() == "white") == (tau == "fixed")
             count = COUNTS[term] + 2 * (tau == "fixed")
             draws = marker.get_xdata()[0]
@@ -140,6 +142,28 @@ def test_curves_have_the_colour_of_the_term_and_the_dashes_of_the_policy(shown):
             assert marker.get_ydata()[0] == pytest.approx(0.95, abs=0.02 if draws > 1 else 0.051)
     assert COLOURS["forward_kl"] == TERM_COLOURS["forward_kl"]
     plt.close(figure)
+
+
+def test_the_numbers_are_written_and_the_line_is_named(shown, tmp_path):
+    frame = figure10_data(shown)
+    figure = draw_panels(frame, (6.9, 3.3), "")
+    panel, table = figure.axes[0], figure.axes[-1]
+    assert "95 %" in [text.get_text() for text in panel.texts]
+    words = [text.get_text() for text in table.texts]
+    for label, rows in frame.groupby("model"):
+        draws = rows["draws_95_low"].iloc[0]
+        assert words.count(f"{draws:,}") >= 3, label  # at each of three positions
+    assert not any(word.strip() == "" for word in words)
+    plt.close(figure)
+
+
+def test_draws_are_written_to_the_digits_their_bounds_agree_in():
+    assert draws_text(1234567, 1234567) == "1,234,567"
+    assert draws_text(24582, 24592) == "24,600"
+    assert draws_text(74100, 75400) == "74,100–75,400"
+    assert draws_text(74600, 75400) == "75,000"
+    assert draws_text(1, 1) == "1"
+    assert draws_text(3000, pd.NA) == "≥ 3,000"
 
 
 def test_figures_are_byte_identical_when_drawn_again(shown, tmp_path):
@@ -161,7 +185,7 @@ def test_nothing_measured_still_builds(tmp_path):
     shown = shown_arms(tmp_path / "base", {arm: tmp_path / "-".join(arm) for arm in ARMS})
     draw_figure7(figure7_data(shown), tmp_path / "figure7", "mini")
     draw_figure10(figure10_data(shown), tmp_path / "figure10", "mini")
-    write_coverage_table(coverage_table(shown), tmp_path / "table", "mini")
+    write_coverage_table(coverage_table(shown), tmp_path / "table", Source("maia-1900", "mini"))
     for name in ("figure7", "figure10", "table"):
         assert pd.read_csv(tmp_path / f"{name}.csv").empty
 
@@ -171,7 +195,7 @@ def test_a_damaged_summary_is_named(shown, text):
     path = shown["none-fixed"].folder / "summary.json"
     path.write_text(text)
     for build in (figure7_data, coverage_table):
-        with pytest.raises(ValueError, match=r"none-fixed/summary\.json: not a file of its stage"):
+        with pytest.raises(ValueError, match=r"none-fixed/summary\.json"):
             build(shown)
 
 

@@ -255,10 +255,13 @@ def select(arguments: argparse.Namespace) -> None:
 
 def tables(arguments: argparse.Namespace) -> None:
     """Build the tables from what is measured."""
+    from searchless_rl.claims.stage import build_claims
     from searchless_rl.reports.stage import build_tables
 
     params = load_params()
-    build_tables(params, layout.DATA, layout.reports(params.scale))
+    out = layout.reports(params.scale)
+    build_tables(params, layout.DATA, out)
+    build_claims(params, layout.DATA, out)
 
 
 def figures(arguments: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from searchless_rl.reports.formats import MISSING, write_table
+from searchless_rl.reports.formats import MISSING, Source, signed, write_table
 from searchless_rl.results.models import Measured
 from searchless_rl.results.names import GAMES, identity
 from searchless_rl.statistics.matches import head_to_head, pair_interval
@@ -126,12 +126,7 @@ def elo_text(row: pd.Series, anchor: tuple[float, float] | None = None) -> str:
     half = (row["elo_high"] - row["elo_low"]) / 2
     if half == 0:
         return "0" if anchor is None else f"{anchor[0]:g} ± {anchor[1]:g}"
-    return f"Δ {_signed(row['elo'])} ± {half:.1f}"
-
-
-def _signed(value: float) -> str:
-    shown = f"{value:+.1f}"
-    return "+0.0" if shown == "-0.0" else shown.replace("-", "−")
+    return f"Δ {signed(row['elo'], 1)} ± {half:.1f}"
 
 
 def record_text(row: pd.Series) -> str:
@@ -146,13 +141,14 @@ def score_text(row: pd.Series) -> str:
     return f"{row['score']:.2f} [{row['score_low']:.2f}, {row['score_high']:.2f}]"
 
 
-def write_ladder(frame: pd.DataFrame, stem: Path, scale: str) -> None:
+def write_ladder(frame: pd.DataFrame, stem: Path, source: Source) -> None:
     """Write `ladder`'s frame as CSV, Markdown and LaTeX."""
     fitted = "" if frame.empty else _fit_text(frame.iloc[0])
     write_table(
         frame,
         stem,
-        title=f"Searchless ladder ({scale} scale)",
+        title="searchless ladder",
+        source=source,
         note="Closed round-robin of the most likely moves, BayesElo, differences to the base with 95 % "
         f"intervals.{fitted} The score against the base has an interval over pairs of games that share an "
         "opening.",

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from searchless_rl.reports.formats import MISSING, write_table
-from searchless_rl.reports.strength import elo_text, ladder
+from searchless_rl.reports.formats import MISSING, Source, signed, write_table
+from searchless_rl.reports.strength import ladder
 from searchless_rl.results.names import ARMS, SHAPES, TERM_NAMES
 
 REFERENCE = "base-raw"
@@ -51,27 +51,37 @@ def read_shapes(folder: Path) -> pd.DataFrame | None:
     return pd.read_csv(path) if path.exists() else None
 
 
-def write_table5(frame: pd.DataFrame, stem: Path, scale: str) -> None:
+def write_table5(frame: pd.DataFrame, stem: Path, source: Source) -> None:
     """Write `table5`'s frame as CSV, Markdown and LaTeX."""
     write_table(
         frame,
         stem,
-        title=f"Table 5 ({scale} scale): sampled play and policy shape",
+        number=5,
+        title="sampled play and policy shape",
+        source=source,
         note="Every player samples: μ through the policy tempered by its own win/draw/loss entropy, raw at "
         "temperature one; arms at the headline beta. BayesElo differences to the raw base with 95 % "
         "intervals. The other columns are means over positions that the player reached: entropy and both "
-        "divergences in nats, cov5 the mass on the base's five best moves. The base at fixed temperatures is "
+        "divergences in nats, cov₅ the mass on the base's five best moves. The base at fixed temperatures is "
         "this study's control: what sharpening alone does. Openings as in Table 1.",
         columns={
             "Configuration": lambda row: TERM_NAMES.get(row["term"], "Frozen base"),
             "Samp.": lambda row: row["sampling"],
-            "Elo": elo_text,
+            "Elo": _elo,
             "H(p)": lambda row: _number(row["entropy"]),
-            "KL(base‖p)": lambda row: _number(row["kl_base_policy"]),
-            "KL(p‖base)": lambda row: _number(row["kl_policy_base"]),
-            "cov5": lambda row: _number(row["cov5"]),
+            "KL(π_base‖p)": lambda row: _number(row["kl_base_policy"]),
+            "KL(p‖π_base)": lambda row: _number(row["kl_policy_base"]),
+            "cov₅": lambda row: _number(row["cov5"]),
         },
     )
+
+
+def _elo(row: pd.Series) -> str:
+    """``361 ± 29``; of the raw base 0."""
+    if pd.isna(row["elo"]):
+        return MISSING
+    half = (row["elo_high"] - row["elo_low"]) / 2
+    return f"{signed(row['elo'], 0).removeprefix('+')} ± {half:.0f}" if half else "0"
 
 
 def _number(value: float) -> str:
