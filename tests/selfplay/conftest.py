@@ -3,7 +3,7 @@ import pytest
 from searchless_rl.cells import Cell
 from searchless_rl.lc0 import load_network
 from searchless_rl.params import load_params
-from searchless_rl.selfplay.stage import make_warm_start
+from searchless_rl.selfplay.warm_start import make_warm_start
 
 
 @pytest.fixture(scope="session")

@@ -147,7 +147,7 @@ def test_kept_results_serve_the_same_run_only(tmp_path, monkeypatch, micro, para
     if change == "inputs":
         params = params.model_copy(update={"value_coefficient": 0.3})
     elif change == "code":
-        monkeypatch.setattr(stage, "code_of_a_cell", lambda: "other")
+        monkeypatch.setattr(stage, "code_of", lambda *_: "other")
     else:
         weights = tmp_path / "scratch" / "finished" / "weights.pb.gz"
         damaged = bytearray(weights.read_bytes())

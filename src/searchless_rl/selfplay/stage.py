@@ -1,4 +1,4 @@
-"""The stages `warm_start` and `train`."""
+"""The stage `train`."""
 
 from __future__ import annotations
 
@@ -14,27 +14,24 @@ from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 from searchless_rl.cells import Cell, Variant
-from searchless_rl.files import sha256_of, sha256_of_tree, write_atomically, write_json
+from searchless_rl.code import code_of
+from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.interruption import Interrupted, deferred_signals
 from searchless_rl.lc0 import load_network, save_network
-from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.nets.precision import resolve_precision
 from searchless_rl.params import SelfPlayParams
-from searchless_rl.progress import Progress
 from searchless_rl.selfplay.callbacks import Checkpointer, CheckpointFiles, MetricsWriter, StepProgress
 from searchless_rl.selfplay.checkpoint import usable
 from searchless_rl.selfplay.diagnostics import final_means
 from searchless_rl.selfplay.game_statistics import RUNNING_COUNTS
 from searchless_rl.selfplay.guards import TrainingFailure, failures_explained
 from searchless_rl.selfplay.module import SelfPlayModule
-from searchless_rl.selfplay.warm_start import play_warm_start, read_games, write_games
+from searchless_rl.selfplay.warm_start import read_games
 from searchless_rl.unfinished import claim, exclusive, keep_results, restore_results
 
 CHECKPOINT, METRICS = "last.ckpt", "metrics.jsonl"
 WORK = (CHECKPOINT, METRICS)
 RESULTS = ("weights.pb.gz", METRICS, "cell.json")
-_PACKAGE = Path(__file__).resolve().parent.parent
-_CODE = tuple(_PACKAGE / name for name in ("board", "nets", "lc0", "selfplay"))
 
 _CHANGES: dict[Variant, dict[str, Any]] = {
     "full": {},
@@ -48,28 +45,6 @@ _CHANGES: dict[Variant, dict[str, Any]] = {
 def with_variant(params: SelfPlayParams, variant: Variant) -> SelfPlayParams:
     """The parameters of the method with one part left out, to see what each contributes (paper section 3)."""
     return params.model_copy(update=_CHANGES[variant])
-
-
-def code_of_a_cell() -> str:
-    """Fingerprint of the code that trains a cell; an unfinished cell of other code starts again."""
-    return sha256_of_tree(*_CODE)
-
-
-def make_warm_start(
-    base: Path,
-    out: Path,
-    *,
-    games: int,
-    full_moves: int,
-    seed: int,
-    batch_size: int,
-    show_progress: bool = False,
-) -> None:
-    """Play the warm-start games of a seed with the base network and write them."""
-    evaluator = Evaluator(load_network(base), batch_size)
-    with Progress("warm start", 2 * full_moves, "ply", show=show_progress) as progress:
-        played = play_warm_start(evaluator, games, full_moves, seed, progress.update)
-    write_games(played, out)
 
 
 def train_cell(
@@ -103,7 +78,7 @@ def train_cell(
         "params": params.model_dump(),
     }
     origin = inputs | {"threads": torch.get_num_threads()}
-    code = code_of_a_cell()
+    code = code_of(__name__)
     with exclusive(scratch):
         if restore_results(scratch, origin, code, out, WORK):
             return

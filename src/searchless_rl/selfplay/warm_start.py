@@ -17,7 +17,9 @@ from torch import Tensor
 
 from searchless_rl.board import GameBatch
 from searchless_rl.files import write_atomically
+from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.progress import Progress
 from searchless_rl.selfplay.distributions import LegalRows, Stream, sample, uniforms
 
 
@@ -98,6 +100,23 @@ def randomize_roots(
         policy,
         lambda ply: uniforms(Stream.ROOT_MOVES, seed, step, count, ply),
     )
+
+
+def make_warm_start(
+    base: Path,
+    out: Path,
+    *,
+    games: int,
+    full_moves: int,
+    seed: int,
+    batch_size: int,
+    show_progress: bool = False,
+) -> None:
+    """Play the warm-start games of a seed with the base network and write them."""
+    evaluator = Evaluator(load_network(base), batch_size)
+    with Progress("warm start", 2 * full_moves, "ply", show=show_progress) as progress:
+        played = play_warm_start(evaluator, games, full_moves, seed, progress.update)
+    write_games(played, out)
 
 
 def write_games(games: GameBatch, path: Path) -> None:

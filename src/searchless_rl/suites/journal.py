@@ -11,10 +11,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from searchless_rl.suites.text import printable
+from searchless_rl.unfinished import try_lock
 
 T = TypeVar("T")
-
-from searchless_rl.unfinished import try_lock
 
 
 class ResultLog:

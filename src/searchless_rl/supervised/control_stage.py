@@ -14,7 +14,8 @@ from typing import BinaryIO, Literal
 import torch
 from torch import nn
 
-from searchless_rl.files import sha256_of, sha256_of_tree, write_atomically, write_json
+from searchless_rl.code import code_of
+from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.interruption import Interrupted, deferred_signals
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.precision import resolve_precision, strict_float32
@@ -48,18 +49,11 @@ POOL = "control"
 CHECKPOINT, METRICS = "last.ckpt", "metrics.jsonl"
 WORK = (CHECKPOINT, METRICS)
 RESULTS = ("weights.pb.gz", METRICS, "control.json")
-_PACKAGE = Path(__file__).resolve().parent.parent
-_CODE = tuple(_PACKAGE / name for name in ("board", "nets", "lc0", "suites", "selfplay", "supervised"))
 _USED = {
     *("games", "steps", "learning_rates", "adam_beta1", "adam_beta2", "weight_decay", "warmup_steps"),
     *("ema_decay", "micro_batch", "diagnostics_every", "checkpoint_every"),
 }
 """The cells' parameters that mean something here; the batch is as large as theirs, `games`."""
-
-
-def code_of_the_control() -> str:
-    """Fingerprint of the code that tunes the control; an unfinished control of other code starts again."""
-    return sha256_of_tree(*_CODE)
 
 
 def train_control(
@@ -105,7 +99,7 @@ def train_control(
         "precision": precision,
         "params": params.model_dump(include=_USED),
     }
-    origin, code = inputs | {"threads": torch.get_num_threads()}, code_of_the_control()
+    origin, code = inputs | {"threads": torch.get_num_threads()}, code_of(__name__)
     with exclusive(scratch):
         if restore_results(scratch, origin, code, out, WORK):
             return
