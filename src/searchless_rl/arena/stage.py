@@ -21,15 +21,14 @@ from searchless_rl.arena.pools import SampledPool
 from searchless_rl.arena.results import results_frame, summarize_games, write_pgn
 from searchless_rl.arena.schedule import Game, round_robin
 from searchless_rl.arena.shape import measure_shape
-from searchless_rl.files import sha256_of, sha256_of_tree, write_atomically, write_json, write_parquet
+from searchless_rl.code import code_of
+from searchless_rl.files import sha256_of, write_atomically, write_json, write_parquet
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.results.names import GAMES
 from searchless_rl.unfinished import exclusive
 
 PGN, SUMMARY = "games.pgn", "summary.json"
-_PACKAGE = Path(__file__).resolve().parents[1]
-_MODULES = ("policy.py", "temperature.py")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,5 +201,4 @@ def run_shape(
 
 def _code() -> str:
     """Fingerprint of the code that decides a game."""
-    folders = sha256_of_tree(*(_PACKAGE / name for name in ("board", "nets", "lc0", "arena")))
-    return "-".join([folders, *(sha256_of(_PACKAGE / "evaluation" / name) for name in _MODULES)])
+    return code_of(__name__)
