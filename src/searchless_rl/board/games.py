@@ -1,9 +1,9 @@
 """N games of chess stepped together: legal moves as indices, terminal rules, history.
 
-The move generator is cozy-chess (compiled); everything the networks see is kept beside it in NumPy arrays, and
-read back from its boards after each move. Making the moves a second time on bitboards in NumPy would save 1 µs
-of 19 µs a position with 1,024 games: 1 ms of a training step of 400 to 600 ms at BT4's speed on a GPU (25 ms a
-forward pass of 256 positions), 0.2 %. All of this module's work is 3 to 5 % of such a step.
+The move generator is cozy-chess (compiled); everything the networks see is kept beside it in NumPy arrays
+and read back from its boards after each move. Making the moves a second time on bitboards in NumPy would
+save 1 µs a position with 1,024 games: 1 ms of a training step of 400 to 600 ms at BT4's speed on a GPU (25 ms
+a forward pass of 256 positions), 0.2 %. All of this module's work is 3 to 5 % of such a step.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class GameBatch:
         ]
         is_final = [board.halfmove_clock == 0 for board in boards]  # a capture or a pawn move
         for row, index, nothing_returns in zip(chosen, played, is_final, strict=True):
-            self.moves[row] = (*self.moves[row], _NUMBERS[index])
+            self.moves[row] += _ALONE[index]
             if nothing_returns:
                 self._seen_by_rule[row] = self._seen_by_lc0[row] = ()
         position = bitboards(boards)
@@ -310,7 +310,6 @@ class GameBatch:
         for place, (row, board) in enumerate(zip(rows.tolist(), boards, strict=True)):
             self._boards[row] = board
             self._legal[row] = None
-            by_rule, by_lc0 = self._seen_by_rule[row], self._seen_by_lc0[row]
             rule_key = lc0_key = board.hash_without_ep()
             pushed_file = pseudo_legal_en_passant(board)
             if pushed_file >= 0:
@@ -319,10 +318,11 @@ class GameBatch:
                     rule_key = lc0_key
             if root_en_passant is not None and root_en_passant[place] >= 0:
                 lc0_key = board.hash_without_ep() + 1 + root_en_passant[place] % 8
-            repeated.append(lc0_key in by_lc0)
-            ending = Ending.THREEFOLD if by_rule.count(rule_key) >= 2 else Ending.ONGOING
-            self._seen_by_rule[row] = (*by_rule, rule_key)
-            self._seen_by_lc0[row] = (*by_lc0, lc0_key)
+            repeated.append(lc0_key in self._seen_by_lc0[row])
+            is_third = self._seen_by_rule[row].count(rule_key) >= 2
+            ending = Ending.THREEFOLD if is_third else Ending.ONGOING
+            self._seen_by_rule[row] += (rule_key,)
+            self._seen_by_lc0[row] += (lc0_key,)
             # Drawn also covers the generator's own fifty-move test: ask for moves.
             if board.status() != _GOES_ON and not board.generate_piece_moves():
                 ending = Ending.CHECKMATE if board.checkers() else Ending.STALEMATE
@@ -370,5 +370,5 @@ def _can_capture(board: cozy.Board, file: int) -> bool:
     )
 
 
-_NUMBERS = list(range(POLICY_SIZE))
-"""One integer object per policy index: games share them, which is most of a long game's memory."""
+_ALONE = [(index,) for index in range(POLICY_SIZE)]
+"""Every policy index as a line of one move: games share the integers, most of a long game's memory."""
