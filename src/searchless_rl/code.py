@@ -25,6 +25,7 @@ PLUMBING = frozenset(
         "interruption",
         "params",
         "plain_yaml",
+        "progress",
         "unfinished",
         "pipeline.layout",
     )
