@@ -14,6 +14,7 @@ from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, wr
 from searchless_rl.reports.coverage_plot import COLOURS, MARKERS, draw_panels, draws_text
 from searchless_rl.reports.figure7 import draw_figure7, figure7_data
 from searchless_rl.reports.figure10 import draw_figure10, figure10_data
+from searchless_rl.reports.formats import Source
 from searchless_rl.reports.style import TERM_COLOURS
 
 POSITIONS = ("start", "ruy_lopez_closed", "najdorf_english_attack", "qgd_tartakower")
@@ -92,7 +93,7 @@ def test_the_table_has_a_row_per_network_policy_and_position(shown, tmp_path):
     assert (row["policy"], row["lines_95_low"], row["lines_95_high"]) == ("raw", 477, 477)
     assert row["draws_95_low"] == row["draws_95_high"] == draws_to_cover(_uniform(502), 0.95).low
     assert (row["cut_mass"], row["evaluations"], row["heaviest"]) == (0, 17, 1 / 502)
-    write_coverage_table(frame, tmp_path / "table", "mini")
+    write_coverage_table(frame, tmp_path / "table", Source("maia-1900", "mini"))
     assert len(pd.read_csv(tmp_path / "table.csv")) == 40
     markdown = (tmp_path / "table.md").read_text()
     assert "| Frozen base        | raw π      | Start position          | 8,992   | 2,852   |" in markdown
@@ -105,7 +106,7 @@ def test_what_the_cut_leaves_open_is_missing_and_says_so(tmp_path):
     frame = coverage_table(shown)
     assert frame["draws_95_high"].isna().tolist() == [False] * 4 + [True] * 4
     assert (frame["draws_95_low"] < frame["draws_95_high"]).fillna(True).all()
-    write_coverage_table(frame, tmp_path / "table", "mini")
+    write_coverage_table(frame, tmp_path / "table", Source("maia-1900", "mini"))
     markdown = (tmp_path / "table.md").read_text()
     assert markdown.count("| ≥ ") == 8
     low, high, _ = draws_to_cover(_uniform(100, cut=0.02), 0.95)
@@ -184,7 +185,7 @@ def test_nothing_measured_still_builds(tmp_path):
     shown = shown_arms(tmp_path / "base", {arm: tmp_path / "-".join(arm) for arm in ARMS})
     draw_figure7(figure7_data(shown), tmp_path / "figure7", "mini")
     draw_figure10(figure10_data(shown), tmp_path / "figure10", "mini")
-    write_coverage_table(coverage_table(shown), tmp_path / "table", "mini")
+    write_coverage_table(coverage_table(shown), tmp_path / "table", Source("maia-1900", "mini"))
     for name in ("figure7", "figure10", "table"):
         assert pd.read_csv(tmp_path / f"{name}.csv").empty
 
@@ -194,7 +195,7 @@ def test_a_damaged_summary_is_named(shown, text):
     path = shown["none-fixed"].folder / "summary.json"
     path.write_text(text)
     for build in (figure7_data, coverage_table):
-        with pytest.raises(ValueError, match=r"none-fixed/summary\.json: not a file of its stage"):
+        with pytest.raises(ValueError, match=r"none-fixed/summary\.json"):
             build(shown)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,9 @@ import pandas as pd
 
 from searchless_rl.cells import Tau, Term
 from searchless_rl.evaluation.tabiyas import START
-from searchless_rl.reports.formats import MISSING, write_table
-from searchless_rl.results.names import POLICIES, POLICY_OF_TAU, TERM_NAMES, Policy
+from searchless_rl.reports.formats import MISSING, Source, write_table
+from searchless_rl.results.document import Document
+from searchless_rl.results.names import POLICIES, POLICY_OF_TAU, SHARE, TERM_NAMES, Policy
 
 POLICY_NAMES: dict[Policy, str] = {"raw": "raw π", "adaptive": "tempered μ"}
 POSITION_NAMES = {
@@ -133,15 +133,11 @@ def _read_summary(entry: Shown) -> dict[str, Any] | None:
     path = entry.folder / "summary.json"
     if not path.exists():
         return None
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-        positions = {name: policies.get(entry.policy) for name, policies in summary["positions"].items()}
-        plies = int(summary["plies"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: not a file of its stage ({error!r}); delete it and run again") from error
+    summary = Document(path)
+    positions = {name: policies.get(entry.policy) for name, policies in summary.mappings("positions").items()}
     if None in positions.values():
-        raise ValueError(f"{path}: policy {entry.policy} was not measured; run the stage coverage with it")
-    return {"plies": plies, "positions": positions}
+        summary.refuse(f"policy {entry.policy} was not measured; run the stage coverage with it")
+    return {"plies": summary.whole("plies"), "positions": positions}
 
 
 def _identity(label: str, entry: Shown, position: str, summary: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -156,16 +152,17 @@ def _bounds(figures: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_coverage_table(frame: pd.DataFrame, stem: Path, scale: str) -> None:
+def write_coverage_table(frame: pd.DataFrame, stem: Path, source: Source) -> None:
     """Write `coverage_table` as CSV, Markdown and LaTeX."""
     write_table(
         frame,
         stem,
-        title=f"Trajectory coverage ({scale} scale)",
+        title="trajectory coverage",
+        source=source,
         note=(
-            "Draws: the least number of sampled lines whose expected distinct mass is 95 %. Lines: the least "
-            "number that holds 95 %. Both lie between the bounds that the cut mass leaves; one number where "
-            "the bounds agree. Entropy of the line distribution in nats, at least."
+            f"Draws: the least number of sampled lines whose expected distinct mass is {SHARE:.0%}. Lines: "
+            f"the least number that holds {SHARE:.0%}. Both lie between the bounds that the cut mass leaves; "
+            "one number where the bounds agree. Entropy of the line distribution in nats, at least."
         ),
         columns={
             "Exploration term": lambda row: TERM_NAMES.get(row["term"], "Frozen base"),

@@ -1,4 +1,4 @@
-"""The stages `select`, `tables` and `figures`."""
+"""The stages `tables` and `figures`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from searchless_rl.files import write_atomically, write_json
 from searchless_rl.params import Params
 from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
 from searchless_rl.reports.curves import learning_curves
-from searchless_rl.reports.deviations import deviations
-from searchless_rl.reports.formats import INTERVALS, counts, percent, write_table
+from searchless_rl.reports.formats import Source, csv_text, write_table
+from searchless_rl.reports.listings import write_cells, write_paired, write_recovery
+from searchless_rl.reports.published import published, write_published
 from searchless_rl.reports.recovery import COLUMNS as RECOVERY_COLUMNS
 from searchless_rl.reports.recovery import recovery_table
 from searchless_rl.reports.strength import ladder, read_games, strength, write_ladder
@@ -19,10 +20,12 @@ from searchless_rl.reports.table1 import table1, write_table1
 from searchless_rl.reports.table3 import table3, write_table3
 from searchless_rl.reports.table4 import table4, write_table4
 from searchless_rl.reports.table5 import read_shapes, table5, write_table5
-from searchless_rl.reports.tables import beta_name, cells, headline, table2, table6, tau_name, term_name
+from searchless_rl.reports.table6 import table6, write_table6
+from searchless_rl.reports.tables import PAPER_BASE, cells, headline, table2
 from searchless_rl.results.models import Measured, chosen_cells, evaluated_folders, read_control, read_models
 from searchless_rl.results.names import ARMS, BASE, CONTROL, HARD, MAIN, MATES
 from searchless_rl.results.scores import Scores, read_scores
+from searchless_rl.results.selection import select_cells
 from searchless_rl.statistics.paired import compare_models
 
 _DEEP = (MAIN, HARD, *MATES.values())
@@ -79,36 +82,43 @@ def build_figures(params: Params, data: Path, out: Path) -> None:
 def build_tables(params: Params, data: Path, out: Path) -> None:
     """Write every table (CSV, Markdown, LaTeX) and the plain files beside them into `out`.
 
-    These are cells.csv (everything measured of a cell), strength.csv, recovery.csv, paired.csv,
-    learning_curves.csv and metrics.json. What was not measured keeps its row, with dashes.
+    These are Tables 1 to 6, ladder, coverage, deviations, published (the paper's results beside ours), paired
+    and recovery; cells.csv (everything measured of a cell) with cells.md (what its columns mean);
+    strength.csv, learning_curves.csv and metrics.json. What was not measured keeps its row, with dashes.
     """
-    models, scale = read_models(data, params), params.scale
+    models, source = read_models(data, params), Source.of(params)
     rated = ladder(read_games(data / "arena" / "argmax"), BASE)
-    write_table1(table1(models, read_control(data), rated), out / "table1", params)
-    write_ladder(rated, out / "ladder", scale)
+    scores, sampled = _selected_scores(data), data / "arena" / "sampled"
+    frames = {
+        1: table1(models, read_control(data), rated),
+        3: table3([models[0], *select_cells(models)]),
+        4: table4(_headline_scores(data)),
+        5: table5(read_games(sampled), read_shapes(sampled)),
+        6: table6(models),
+    }
+    write_table1(frames[1], out / "table1", params, data / "suites")
+    write_ladder(rated, out / "ladder", source)
     _write_settings(params, models, out)
-    scores = _selected_scores(data)
-    write_table3(table3(scores), out / "table3", scale)
-    write_table4(table4(_headline_scores(data)), out / "table4", scale)
-    sampled = data / "arena" / "sampled"
-    write_table5(table5(read_games(sampled), read_shapes(sampled)), out / "table5", scale)
-    _write_selection(models, out, scale)
-    write_coverage_table(coverage_table(_shown_coverage(data)), out / "coverage", scale)
+    write_table3(frames[3], out / "table3", source)
+    write_table4(frames[4], out / "table4", source, params.headline_beta)
+    write_table5(frames[5], out / "table5", source)
+    write_table6(models, out / "table6", source)
+    write_published(published(data / "paper", frames), out / "published", source, PAPER_BASE)
+    write_coverage_table(coverage_table(_shown_coverage(data)), out / "coverage", source)
+    write_paired(compare_models(_with_control(scores, data)), out / "paired", source)
+    write_recovery(_recovery(data), out / "recovery", source)
+    write_cells(cells(models), out / "cells", source)
     curves = learning_curves(models, params.headline_beta)
-    for name, frame in {
-        "cells": cells(models),
-        "strength": strength(models, data, BASE),
-        "recovery": _recovery(data),
-        "paired": compare_models(_with_control(scores, data)),
-        "learning_curves": curves,
-    }.items():
-        write_atomically(out / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
+    for name, frame in {"strength": strength(models, data, BASE), "learning_curves": curves}.items():
+        write_atomically(out / f"{name}.csv", csv_text(frame))
     write_json(out / "metrics.json", headline(models))
 
 
 def _recovery(data: Path) -> pd.DataFrame:
     frame = _recovered(data)
-    return pd.DataFrame(columns=list(RECOVERY_COLUMNS)) if frame.empty else recovery_table(frame)
+    return (
+        pd.DataFrame(columns=list(RECOVERY_COLUMNS)) if frame.empty else recovery_table(frame, data / "paper")
+    )
 
 
 def _recovered(data: Path) -> pd.DataFrame:
@@ -121,46 +131,15 @@ def _write_settings(params: Params, models: list[Measured], out: Path) -> None:
     write_table(
         table2(params, {model.precision for model in models if model.precision}),
         out / "table2",
-        title=f"Table 2 ({params.scale} scale): training settings",
-        note="Generated from params.yaml; the paper's value stands beside this scale's.",
+        number=2,
+        title="training settings",
+        note="Generated from params.yaml; the paper's value stands beside this scale's, in bold where it "
+        "differs. Suites, games, openings and every other setting of the evaluation that differs: "
+        "deviations.md.",
+        source=Source.of(params),
         columns={
             "Setting": lambda row: row["item"],
             "Paper": lambda row: row["paper"],
             "Here": lambda row: row["ours"] if row["same"] else f"**{row['ours']}**",
         },
     )
-    write_table(
-        deviations(params),
-        out / "deviations",
-        title=f"Deviations ({params.scale} scale)",
-        note="`searchless preset authors_code` gives the keys of params.yaml the released code's values, "
-        "`searchless preset paper` the paper's.",
-        columns={
-            "Item": lambda row: row["item"],
-            "Paper": lambda row: row["paper"],
-            "Released code": lambda row: row["released_code"],
-            "Here": lambda row: row["ours"],
-            "Note": lambda row: row["note"],
-        },
-    )
-
-
-def _write_selection(models: list[Measured], out: Path, scale: str) -> None:
-    write_table(
-        table6(models),
-        out / "table6",
-        title=f"Table 6 ({scale} scale): coefficient selection",
-        note=f"Bold: the beta each arm carries into Table 1, of equals the smaller. {INTERVALS}",
-        columns={
-            "Exploration term": term_name,
-            "Self-play τ": tau_name,
-            "β": beta_name,
-            "Acc (%)": _selection_accuracy,
-            "solved": lambda row: counts(row, ""),
-        },
-    )
-
-
-def _selection_accuracy(row: pd.Series) -> str:
-    text = percent(row["accuracy"], row["low"], row["high"])
-    return f"**{text}**" if row["selected"] and row["term"] != "none" else text

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from searchless_rl.cells import Cell
-from searchless_rl.reports.formats import MISSING, write_table
-from searchless_rl.reports.tables import tau_name, term_name
+from searchless_rl.reports.formats import MISSING, Source, write_table
+from searchless_rl.reports.rows import PROPOSED, sizes, term_name
 from searchless_rl.results.names import BASE, HARD, MAIN, MATES, identity
 from searchless_rl.results.scores import Scores
 from searchless_rl.statistics.bootstrap import (
@@ -90,39 +90,47 @@ def _anchor_pairs(models: Iterable[str]) -> list[tuple[str, str]]:
     ]
 
 
-def write_table4(frame: pd.DataFrame, stem: Path, scale: str) -> None:
-    """Write `table4`'s frame as CSV, Markdown and LaTeX."""
+def write_table4(frame: pd.DataFrame, stem: Path, source: Source, beta: float) -> None:
+    """Write `table4`'s frame as CSV, and a row per model as Markdown and LaTeX.
+
+    Args:
+        frame: of `table4`.
+        stem: path without suffix.
+        source: named in the table.
+        beta: the headline beta, named in the note.
+    """
     write_table(
         frame,
         stem,
-        title=f"Table 4 ({scale} scale): solution probability",
-        note="Chance of sampling the whole solution in one pass, mean over puzzles with 95 % bootstrap "
-        "intervals over puzzles; bold: the highest geometric mean of a column. A wide gap between the two "
-        "means says that some solutions are seized while others are dropped. The paired ratio is that of the "
-        "geometric means over the same puzzles.",
-        columns={
-            "Model": lambda row: "Forward / reverse" if row["statistic"] == RATIO else term_name(row),
-            "Self-play τ": tau_name,
-            "Mean": lambda row: "paired ratio" if row["statistic"] == RATIO else row["statistic"],
-            **{_header(frame, suite): _cell(frame, suite) for suite in SUITES},
-        },
+        number=4,
+        title="solution probability",
+        note="Chance of sampling the whole solution in one pass, geometric mean over puzzles, in parentheses "
+        "at ≥2400 the arithmetic mean: a wide gap between the two says that some solutions are seized while "
+        f"others are dropped. Models: the adaptive arms at β = {beta:g}; {PROPOSED}. Bold: the highest of a "
+        "column; ▲ above the base, ▼ below it. The CSV has both means on every suite, their ratio and the "
+        "paired ratio of forward to reverse anchor, with 95 % bootstrap intervals over puzzles. Puzzles: "
+        f"{sizes(frame, SUITES)}.",
+        source=source,
+        groups=dict.fromkeys(("All", "≥2400"), "Tactics suite")
+        | dict.fromkeys((SUITES[suite] for suite in MATES.values()), "Mate-in-N"),
+        columns={"Model": term_name, **{header: _cell(frame, suite) for suite, header in SUITES.items()}},
+        printed=frame[frame["statistic"] == GEOMETRIC],
     )
 
 
-def _header(frame: pd.DataFrame, suite: str) -> str:
-    n = frame[f"{suite}_n"].max()
-    return SUITES[suite] if pd.isna(n) else f"{SUITES[suite]} (n = {n})"
-
-
 def _cell(frame: pd.DataFrame, suite: str) -> Callable[[pd.Series], str]:
-    best = frame.loc[frame["statistic"] == GEOMETRIC, suite].max()
+    geometric = frame[frame["statistic"] == GEOMETRIC].set_index("model")[suite]
+    arithmetic = frame[frame["statistic"] == ARITHMETIC].set_index("model")[suite]
+    best, base = geometric.max(), geometric.get(BASE, np.nan)
 
     def text(row: pd.Series) -> str:
         value = row[suite]
         if pd.isna(value):
             return MISSING
-        shown = f"{_number(value)} [{_number(row[f'{suite}_low'])}, {_number(row[f'{suite}_high'])}]"
-        return f"**{shown}**" if row["statistic"] == GEOMETRIC and value == best else shown
+        shown = f"**{_number(value)}**" if value == best else _number(value)
+        if value != base and not pd.isna(base):
+            shown += " ▲" if value > base else " ▼"
+        return f"{shown} ({_number(arithmetic[row['model']])})" if suite == HARD else shown
 
     return text
 

@@ -1,4 +1,4 @@
-"""Tables 2 and 6 of the paper from what the stages measured. Pure: frames in, frames out."""
+"""Table 2, and every cell with everything measured of it. Pure: models in, frames out."""
 
 from __future__ import annotations
 
@@ -9,40 +9,15 @@ import pandas as pd
 
 from searchless_rl.cells import format_beta
 from searchless_rl.params import Params
+from searchless_rl.reports.formats import significant
+from searchless_rl.reports.rows import frame_of, rates
 from searchless_rl.results.models import Measured
-from searchless_rl.results.names import BASE, CONTROL, SELECTION, TAU_NAMES, TERM_NAMES, identity
+from searchless_rl.results.names import BASE, HARD, MAIN, SELECTION, SUITES, identity
 from searchless_rl.results.selection import select_cells
 
-DEEP = ("main", "hard", "mate1", "mate2", "mate3", "mate4", "mate5")
+PAPER_BASE = "bt4"
+"""The paper's base network, as `searchless fetch` names it."""
 _CAPS = {"draw": "drawn at cap", "bootstrap": "bootstrapped at cap"}
-_RATE_KEYS = ("k", "n", "accuracy", "low", "high")
-
-
-def rates(model: Measured, suite: str, prefix: str = "") -> dict[str, Any]:
-    """k, n, accuracy, low and high on a suite, empty where it was not measured."""
-    return {f"{prefix}{key}": model.figure(suite, key) for key in _RATE_KEYS}
-
-
-def frame_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as a frame whose counts stay integers beside missing ones."""
-    frame = pd.DataFrame(rows)
-    counts = [name for name in frame.columns if name.split("_")[-1] in ("k", "n", "seed")]
-    return frame.astype(dict.fromkeys(counts, "Int64"))
-
-
-def table6(models: Sequence[Measured]) -> pd.DataFrame:
-    """Coefficient selection on the selection suite: base, unregularized runs, every decade cell.
-
-    Columns: model, term, tau, beta, seed, k, n, accuracy, low, high (fractions, 95 % Wilson), selected.
-    """
-    selected = {model.name for model in select_cells(models)}
-    return frame_of(
-        [
-            identity(model.name) | rates(model, "selection") | {"selected": model.name in selected}
-            for model in models
-            if model.cell is None or model.competes
-        ]
-    )
 
 
 def cells(models: Sequence[Measured]) -> pd.DataFrame:
@@ -66,7 +41,7 @@ def cells(models: Sequence[Measured]) -> pd.DataFrame:
         }
         flags["precision"] = model.precision
         suites: dict[str, Any] = {}
-        for suite in ("selection", *DEEP):
+        for suite in SUITES:
             suites |= rates(model, suite, f"{suite}_")
             suites |= {f"{suite}_{key}": model.figure(suite, key) for key in means}
         rows.append(
@@ -83,31 +58,15 @@ def headline(models: Sequence[Measured]) -> dict[str, dict[str, Any]]:
     """
 
     def figures(model: Measured) -> dict[str, Any]:
-        rates = {suite: model.figure(suite, "accuracy") for suite in ("selection", "main", "hard")}
+        rates = {suite: model.figure(suite, "accuracy") for suite in (SELECTION, MAIN, HARD)}
         training = {key: model.final.get(key) for key in ("entropy", "kl_base_policy")}
-        return {key: value for key, value in (rates | training).items() if value is not None}
+        return {key: significant(value) for key, value in (rates | training).items() if value is not None}
 
     requested = next(model for model in models if model.requested)
     chosen = {"requested": requested, BASE: models[0]}
     if selected := select_cells(models):
         chosen["best"] = max(selected, key=lambda model: model.count(SELECTION, "k") or 0)
     return {name: figures(model) for name, model in chosen.items()}
-
-
-def term_name(row: pd.Series) -> str:
-    """The exploration term as the paper prints it."""
-    others = {BASE: "Frozen base", CONTROL: "Puzzle-tuned control"}
-    return others.get(row["term"]) or TERM_NAMES[row["term"]]
-
-
-def tau_name(row: pd.Series) -> str:
-    """The sampling temperature as the paper prints it."""
-    return TAU_NAMES.get(row["tau"], "–")
-
-
-def beta_name(row: pd.Series) -> str:
-    """Beta as a plain decimal; the base and the unregularized runs have none."""
-    return "–" if row["term"] in (BASE, CONTROL, "none") else format_beta(float(row["beta"]))
 
 
 def table2(params: Params, precisions: Collection[str] = ()) -> pd.DataFrame:
@@ -152,7 +111,7 @@ def table2(params: Params, precisions: Collection[str] = ()) -> pd.DataFrame:
         ("Dropout / stochastic depth", "off", "off"),
         ("Warm start, full moves of the base", "Uniform{0..60}", f"Uniform{{0..{ours.warm_start_moves}}}"),
         ("Evaluated weights", "EMA", "EMA, rounded to the 16-bit codes of an Lc0 file"),
-        ("Base network", "bt4", params.base),
+        ("Base network", PAPER_BASE, params.base),
     ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=["item", "paper", "ours"])
     return frame.assign(same=frame["paper"] == frame["ours"])

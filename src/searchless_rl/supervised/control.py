@@ -26,8 +26,8 @@ from torch import Tensor, nn
 from searchless_rl.board import GameBatch, LegalMoves
 from searchless_rl.selfplay.diagnostics import measure_policy
 from searchless_rl.selfplay.distributions import LegalRows
-from searchless_rl.suites.puzzles import Puzzle
-from searchless_rl.suites.split import SplitError, position_keys
+from searchless_rl.suites.puzzles import Puzzle, position_keys
+from searchless_rl.suites.split import SplitError
 
 ORDER_STREAM = 101
 """Address of the random numbers that order an epoch; self-play counts its streams from 1."""
