@@ -7,7 +7,7 @@ TORCH_PIP_ARGS ?=
 # Cells trained at a time. Results do not depend on it.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 # Tiers of tests; see CONTRIBUTING.md.
-EXTERNAL := slow or oracle or cluster or browser
+EXTERNAL := slow or oracle or browser
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

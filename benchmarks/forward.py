@@ -57,6 +57,7 @@ def lc0_variant(path: str, batch: int) -> dict[str, Callable[[], object]]:
 
 
 def main() -> None:
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("network", help="a .pb.gz file, such as maia-1900.pb.gz")
     parser.add_argument("--batch", type=int, default=256)

@@ -21,7 +21,7 @@ _HEAD = """# Benchmarks
 Written by `python benchmarks/report.py` from the docstrings of the scripts and the CSV files in `results/`:
 change those, not this file.
 
-Benchmarks are no tests: they take minutes, and nothing waits for them. What is compared is measured in turns
+Benchmarks are not tests: they take minutes, and nothing depends on them. What is compared is measured in turns
 in one run, so a ratio holds on other machines about as well as on a busy one; a time or a speed holds for the
 machine that is named with it.
 """

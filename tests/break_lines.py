@@ -6,7 +6,7 @@
 tests must pass on the source as it is. Then each entry gets its own copy of the package with one change, and
 its tests run on that copy in a process forked from this one, which has imported torch and Lightning already.
 A broken line that its tests do not notice (it survives) ends the run with status 1. When the whole list has
-been seen to fail, ``README.md`` is written from it.
+been seen to fail, ``BROKEN_LINES.md`` is written from it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROOT = TESTS.parent
 PACKAGE = "searchless_rl"
 SOURCE = ROOT / "src" / PACKAGE
 ENTRIES = TESTS / "broken_lines.toml"
-README = TESTS / "README.md"
+PAGE = TESTS / "BROKEN_LINES.md"
 LONGEST = 180
 """Seconds that the tests of one entry may take; a broken line that hangs shows nothing."""
 HEAVY = ("chess", "cozy_chess", "numpy", "pydantic.main", "pytorch_lightning", "ruamel.yaml", "torch")
@@ -252,60 +252,31 @@ def break_all(entries: Sequence[BrokenLine], folder: Path) -> list[str]:
     return complaints
 
 
-def readme(entries: Sequence[BrokenLine]) -> str:
-    """The text of tests/README.md."""
+def page(entries: Sequence[BrokenLine]) -> str:
+    """The text of tests/BROKEN_LINES.md."""
     lines = [HEAD.format(count=len(entries))]
     for file in dict.fromkeys(entry.file for entry in entries):
-        lines += [f"### {file}", "", "| broken line | what that would do to a cell | the test that fails |"]
-        lines += ["|---|---|---|"]
-        lines += [_row(entry) for entry in entries if entry.file == file]
+        lines += [f"## {file}", ""]
+        lines += [_item(entry) for entry in entries if entry.file == file]
         lines += [""]
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(entry: BrokenLine) -> str:
+def _item(entry: BrokenLine) -> str:
     change = f"{_code(entry.line)} → {_code(entry.becomes) if entry.becomes else '(removed)'}"
-    cells = (change, entry.effect, "<br>".join(f"`{test}`" for test in entry.tests))
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    tests = ", ".join(f"`{test}`" for test in entry.tests)
+    return f"* {change}\n  {entry.effect}\n  Noticed by {tests}."
 
 
 def _code(text: str) -> str:
-    return "<br>".join(f"`{part.strip()}`" for part in text.splitlines())
+    return " ⏎ ".join(f"`{part.strip()}`" for part in text.splitlines())
 
 
 HEAD = """\
-# Tests
+# Broken lines
 
-Every test has an independent truth: python-chess, the real lc0, a number printed in the paper, a closed form
-or a brute force. What needs something absent skips and says why.
-
-| tier | what | how |
-|---|---|---|
-| fast | needs no other program; about ten seconds a test at most | `make test` |
-| `slow` | takes longer | `make test-all` runs this and all below |
-| `oracle` | asks the real lc0 | |
-| `browser` | drives headless Chromium | |
-| `cluster` | needs a Slurm controller | |
-
-| folder | what it holds |
-|---|---|
-| `board/` | planes, move indices and rules against python-chess and recorded answers of lc0 |
-| `nets/`, `lc0/` | networks and the network file against the real lc0; damaged files |
-| `suites/` | downloads, puzzles, their split and winning sets |
-| `selfplay/` | the objective by hand, a step against the paper's equations, interruptions, locks, memory |
-| `evaluation/`, `reports/` | accuracies and intervals against printed numbers, tables |
-| `pipeline/`, `tracking/` | the pipeline at toy size in a temporary clone, MLflow |
-| `data/` | a small random network and what the real lc0 says about it |
-
-## Broken lines
-
-A test is worth what it notices. Each of the {count} lines below has been broken as shown, one at a time, and
-the tests beside it failed:
-
-    python tests/break_lines.py            # all, some minutes; writes this file when every line was noticed
-    python tests/break_lines.py --only ema # the entries whose text has this word
-
-The list is `broken_lines.toml`; `test_break_lines.py` holds it to the source and to this file.
+Written by `python tests/break_lines.py` from `broken_lines.toml`; [README.md](README.md) says what it is for.
+Each of the {count} lines below has been broken as shown, one at a time, and the tests named with it failed.
 """
 
 
@@ -318,7 +289,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--only", default="", metavar="WORDS", help="entries whose file, line or effect has this"
     )
     parser.add_argument(
-        "--entries", type=Path, default=ENTRIES, help="another list (README.md stays as it is)"
+        "--entries", type=Path, default=ENTRIES, help="another list (BROKEN_LINES.md stays as it is)"
     )
     arguments = parser.parse_args(argv)
     known = read_entries(arguments.entries)
@@ -339,7 +310,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     print(f"{len(entries)} broken lines, all noticed")
     if entries == known and arguments.entries == ENTRIES:
-        README.write_text(readme(entries), encoding="utf-8")
+        PAGE.write_text(page(entries), encoding="utf-8")
     return 0
 
 

@@ -1,69 +1,144 @@
-"""Imports inside the package go one way."""
+"""What imports what, how large rooms and functions are: frozen in tests/data/architecture.toml."""
 
 import ast
-from pathlib import Path
+import subprocess
+import sys
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
 
-PACKAGE = Path(__file__).resolve().parent.parent / "src" / "searchless_rl"
-ORDER = (
-    ("__init__", "__version__"),
-    ("files", "cells", "checkout", "interruption", "statistics"),
-    ("unfinished",),
-    ("params",),
-    ("presets", "results"),
-    ("board",),
-    ("nets",),
-    ("lc0",),
-    ("suites",),
-    ("selfplay", "evaluation"),
-    ("supervised", "arena"),
-    ("reports",),
-    ("tracking",),
-    ("pipeline", "play"),
-    ("cli",),
-    ("__main__",),
+import pytest
+from draw_architecture import (
+    FROZEN,
+    PACKAGE,
+    PICTURE,
+    at_module_level,
+    draw,
+    drawn_edges,
+    frozen_text,
+    heavy_imports,
+    import_edges,
+    modules,
+    room_of,
 )
-LAYER = {name: layer for layer, names in enumerate(ORDER) for name in names}
+
+KNOWN = tomllib.loads(FROZEN.read_text())
+LAYER = {room: layer for layer, rooms in enumerate(KNOWN["order"]) for room in rooms}
 MAX_LINES = 450
+MAX_FUNCTION = 60
+LARGEST_SHARE = 0.15
+WHAT_TO_DO = "if that is meant, run tools/draw_architecture.py and commit both files"
 
 
-def _part(path: Path) -> str:
-    relative = path.relative_to(PACKAGE)
-    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
-
-
-def _imported_parts(path: Path) -> set[str]:
-    parts = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = (
-                [node.module]
-                if node.module != "searchless_rl"
-                else [f"searchless_rl.{a.name}" for a in node.names]
-            )
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        parts |= {name.split(".")[1] for name in names if name.startswith("searchless_rl.")}
-    return parts
+def test_edges_between_rooms_are_the_frozen_ones():
+    assert len(modules()) > 20
+    assert import_edges() == KNOWN["edges"], WHAT_TO_DO
 
 
 def test_imports_go_down_only():
-    modules = sorted(PACKAGE.rglob("*.py"))
-    assert len(modules) > 20
     upward = [
-        f"{path.relative_to(PACKAGE)} imports {part}"
-        for path in modules
-        for part in _imported_parts(path)
-        if part != _part(path) and LAYER[part] >= LAYER[_part(path)]
+        f"{room} imports {end}"
+        for room, ends in import_edges().items()
+        for end in ends
+        if LAYER[end] >= LAYER[room]
     ]
     assert not upward
+
+
+def test_heavy_libraries_are_imported_where_they_are_allowed():
+    assert heavy_imports() == KNOWN["heavy"], WHAT_TO_DO
+
+
+def _closure(start):
+    """Files that are imported when a file is, packages' __init__ included."""
+    found, waiting = set(), [start]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found.add(path)
+        for name in at_module_level(path):
+            parts = name.split(".")
+            if parts[0] == "searchless_rl":
+                for cut in range(1, len(parts) + 1):
+                    stem = PACKAGE.joinpath(*parts[1:cut])
+                    candidates = (stem.with_suffix(".py"), stem / "__init__.py")
+                    waiting += [file for file in candidates if file.exists()]
+    return found
+
+
+@pytest.mark.parametrize("room", KNOWN["without_torch"])
+def test_what_must_be_quick_does_not_load_torch(room):
+    for path in modules():
+        if room_of(path) == room:
+            heavy = [
+                str(file.relative_to(PACKAGE))
+                for file in _closure(path)
+                if {name.split(".")[0] for name in at_module_level(file)} & {"torch", "pytorch_lightning"}
+            ]
+            assert not heavy, f"{path.relative_to(PACKAGE)} loads torch by {heavy}"
+
+
+def test_the_command_line_loads_nothing_heavy():
+    """The closure above against the interpreter's own list of modules."""
+    code = "import sys, searchless_rl.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "pandas", "matplotlib", "mlflow", "chess"} & set(done.stdout.split())
+
+
+def test_the_picture_shows_exactly_the_frozen_edges():
+    text = PICTURE.read_text()
+    assert text == draw(KNOWN["edges"], KNOWN["plumbing"]), WHAT_TO_DO
+    tree = ElementTree.fromstring(text)
+    name = "{http://www.w3.org/2000/svg}"
+    drawn = {tuple(path.attrib["id"].split("--")) for path in tree.iter(f"{name}path") if "id" in path.attrib}
+    shown = drawn_edges(import_edges(), KNOWN["plumbing"])
+    assert drawn == {(room, end) for room, ends in shown.items() for end in ends}
+    assert {box.text for box in tree.iter(f"{name}text")} == shown.keys()
+
+
+def test_freezing_keeps_the_hand_written_head():
+    before = FROZEN.read_text()
+    assert frozen_text(before).startswith(before[: before.index("[edges]")].rstrip())
+    assert set(KNOWN["edges"]) <= set(LAYER)
 
 
 def test_modules_stay_small():
     long = {
         str(path.relative_to(PACKAGE)): lines
-        for path in PACKAGE.rglob("*.py")
+        for path in modules()
         if (lines := len(path.read_text().splitlines())) > MAX_LINES
+    }
+    assert not long
+
+
+def test_no_room_holds_more_than_its_share_of_the_lines():
+    lines = Counter()
+    for path in modules():
+        lines[room_of(path)] += len(path.read_text().splitlines())
+    large = {room: count for room, count in lines.items() if count > LARGEST_SHARE * lines.total()}
+    assert not large, f"of {lines.total()} lines"
+
+
+def _length(function):
+    """Lines of a function without its docstring."""
+    length = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    if (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    ):
+        length -= first.end_lineno - first.lineno + 1
+    return length
+
+
+def test_functions_stay_short():
+    long = {
+        f"{path.relative_to(PACKAGE)}:{node.name}": length
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if (length := _length(node)) > MAX_FUNCTION
     }
     assert not long

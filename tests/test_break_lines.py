@@ -1,4 +1,4 @@
-"""The list of broken lines fits the source, the tests and README.md; the tool tells noticed from not."""
+"""The list of broken lines fits the source, the tests and its page; the tool tells noticed from not."""
 
 import ast
 import subprocess
@@ -6,15 +6,15 @@ import sys
 
 import pytest
 from break_lines import (
-    README,
+    PAGE,
     SOURCE,
     TESTS,
     BrokenLine,
     EntryError,
     Outcome,
     complaint,
+    page,
     read_entries,
-    readme,
     run_tests,
 )
 
@@ -37,8 +37,8 @@ def test_every_test_exists(tmp_path):
     assert not named - found.tests.keys(), found.log
 
 
-def test_readme_lists_exactly_the_entries():
-    assert README.read_text() == readme(read_entries()), "run tests/break_lines.py, which writes it"
+def test_the_page_lists_exactly_the_entries():
+    assert PAGE.read_text() == page(read_entries()), "run tests/break_lines.py, which writes it"
 
 
 def test_a_line_is_replaced_in_its_place():
@@ -77,7 +77,7 @@ def _tool(*arguments):
 
 @pytest.mark.slow
 def test_three_broken_lines_are_noticed_and_a_harmless_one_survives(tmp_path):
-    before = README.read_bytes()
+    before = PAGE.read_bytes()
     done = _tool("--only", "randomness.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("noticed   selfplay/randomness.py") == 3
@@ -92,4 +92,4 @@ def test_three_broken_lines_are_noticed_and_a_harmless_one_survives(tmp_path):
     assert done.returncode == 1
     assert "SURVIVES  selfplay/randomness.py" in done.stdout
     assert f"survives: {entry.tests[0]} passed" in done.stdout
-    assert README.read_bytes() == before
+    assert PAGE.read_bytes() == before

@@ -89,3 +89,26 @@ def test_help_needs_no_torch():
     )
     for command in ("fetch", "suites", "train", "tactics", "tables", "sync", "scale"):
         assert command in shown.stdout
+
+
+@pytest.mark.parametrize("lines", [1, 3])
+def test_a_reader_that_is_gone_is_no_error(pytestconfig, lines):
+    """`searchless play | head`: no message, the status of a broken pipe."""
+    network = pytestconfig.rootpath / "tests" / "data" / "lc0" / "micro_bt4.pb.gz"
+    command = [sys.executable, "-m", "searchless_rl", "play", "--weights", str(network)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        for _ in range(lines):
+            assert program.stdout.readline()
+        program.stdout.close()
+        assert program.stderr.read() == ""
+        assert program.wait(60) == 128 + signal.SIGPIPE
+
+
+def test_a_human_plays_in_the_terminal(pytestconfig):
+    network = pytestconfig.rootpath / "tests" / "data" / "lc0" / "micro_bt4.pb.gz"
+    command = [sys.executable, "-m", "searchless_rl", "play", "--weights", str(network), "--human", "black"]
+    done = subprocess.run(
+        command, input="e5\nresign\n", capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.startswith("White: micro_bt4.pb.gz\nBlack: you\n")
+    assert done.stdout.endswith("1-0 (resignation)\n")

@@ -66,14 +66,14 @@ QUICK = Settings(
 """Everything once at toy size, to try the program; its numbers mean nothing."""
 
 
-def random_games(count: int, plies: int, seed: int) -> tuple[list[list[int]], list[list[str]]]:
+def random_games(count: int, plies: int, seed: int) -> tuple[list[tuple[int, ...]], list[list[str]]]:
     """Games of uniformly random legal moves that have not ended by rule after `plies` plies.
 
     Returns:
         Their moves as policy indices, and as UCI.
     """
     generator = np.random.default_rng(seed)
-    indices: list[list[int]] = []
+    indices: list[tuple[int, ...]] = []
     texts: list[list[str]] = []
     while len(indices) < count:
         games = GameBatch([None] * count)

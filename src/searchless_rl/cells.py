@@ -16,7 +16,7 @@ TAUS: tuple[Tau, ...] = get_args(Tau)
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 BETA_RANGE = (1e-6, 100.0)
 DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""The paper's grid of betas; others are for the curve of Figure 5 only (section 3.1)."""
+"""The paper's grid of betas; other betas belong to the curve of Figure 5 only (section 3.1)."""
 
 _PATTERN = re.compile(
     r"(?P<term>[a-z_]+)-(?P<tau>[a-z]+)-(?P<beta>[0-9.]+)-s(?P<seed>0|[1-9][0-9]*)(?:-(?P<variant>[a-z_]+))?"
@@ -76,7 +76,7 @@ class Cell:
 
     @property
     def is_swept(self) -> bool:
-        """One of the paper's kind of cells: the full method, unregularized or at a decade beta."""
+        """Whether the paper sweeps such a cell: the full method, with no term or a decade beta."""
         return self.variant == "full" and (self.term == "none" or self.beta in DECADES)
 
     @classmethod

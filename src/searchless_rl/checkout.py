@@ -10,9 +10,12 @@ from pathlib import Path
 def main_checkout(root: Path) -> Path:
     """The folder that owns what outlives a run of the pipeline in `root`: tracking store, unfinished cells.
 
-    `SEARCHLESS_MAIN` where set. Else the project around ``.dvc/tmp/exps``: `dvc exp run --temp` and the queue
-    work in throw-away clones there, which Git does not know as ours. Else, in a Git worktree, the same folder
-    of the main working tree; else `root`.
+    It is `SEARCHLESS_MAIN` where that is set. Otherwise it is the project around ``.dvc/tmp/exps``, because
+    `dvc exp run --temp` and the queue work in temporary clones there, which Git does not link to the project.
+    Otherwise it is, in a Git worktree, the same folder of the main working tree, and in the end `root`.
+
+    Args:
+        root: the folder that a stage runs in.
     """
     if named := os.environ.get("SEARCHLESS_MAIN"):
         return Path(named).absolute()

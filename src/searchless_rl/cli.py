@@ -64,9 +64,13 @@ def describe(arguments: argparse.Namespace) -> None:
     """Print what an Lc0 network file holds."""
     import json
 
+    from searchless_rl.lc0 import NetworkFileError
     from searchless_rl.lc0 import describe as describe_network
 
-    print(json.dumps(describe_network(arguments.weights), indent=2))
+    summary = describe_network(arguments.weights)
+    print(json.dumps(summary, indent=2))
+    if summary["unsupported"]:
+        raise NetworkFileError(f"{arguments.weights}: {summary['unsupported']}")
 
 
 def winning(arguments: argparse.Namespace) -> None:
@@ -87,10 +91,15 @@ def uci(arguments: argparse.Namespace) -> None:
 
 
 def play(arguments: argparse.Namespace) -> None:
-    """Show a game in the terminal, of a network with itself or with another."""
-    from searchless_rl.play.terminal import run_play
+    """Play against a network in the terminal, or watch one play itself or another."""
+    if arguments.human is None:
+        from searchless_rl.play.terminal import run_play
 
-    run_play(arguments.weights, arguments.opponent, fen=arguments.fen, seed=arguments.seed)
+        run_play(arguments.weights, arguments.opponent, fen=arguments.fen, seed=arguments.seed)
+    else:
+        from searchless_rl.play.human import run_human
+
+        run_human(arguments.weights, arguments.human, sys.stdin, fen=arguments.fen, seed=arguments.seed)
 
 
 def _positive(text: str) -> int:
@@ -145,11 +154,14 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("--nodes", type=_positive, default=50_000, help="per question (50000)")
     search.add_argument("--workers", type=_positive, default=2, help="engines at a time (2)")
     engine = add("uci", uci)
-    engine.add_argument("--weights", type=Path, required=True, help="an Lc0 .pb.gz")
+    default = "default: the base of params.yaml"
+    engine.add_argument("--weights", type=Path, help=f"an Lc0 .pb.gz; {default}")
     engine.add_argument("--seed", type=_seed, default=0, help="of sampled moves (option Temperature)")
     shown = add("play", play)
-    shown.add_argument("--weights", type=Path, required=True, help="an Lc0 .pb.gz, which plays White")
-    shown.add_argument("--opponent", type=Path, help="plays Black; default: the same network")
+    shown.add_argument("--weights", type=Path, help=f"an Lc0 .pb.gz, which plays White; {default}")
+    sides = shown.add_mutually_exclusive_group()
+    sides.add_argument("--opponent", type=Path, help="plays Black; default: the same network")
+    sides.add_argument("--human", choices=("white", "black"), help="play this side yourself")
     shown.add_argument("--fen", help="where the game starts")
     shown.add_argument("--seed", type=_seed, help="sample the moves; default: the most likely ones")
     add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
@@ -161,6 +173,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         arguments.run(arguments)
+        sys.stdout.flush()
         if arguments.command in stages.STAGES:
             from searchless_rl.pipeline.timing import record
 
@@ -171,6 +184,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Interrupted as stop:
         print(f"searchless {arguments.command}: {stop}; run the same command to continue", file=sys.stderr)
         return 128 + stop.signal
+    except BrokenPipeError:  # the reader of the output is gone, as in `searchless play | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no second complaint at exit
+        return 128 + signal.SIGPIPE
     except (ValueError, OSError, RuntimeError) as error:
         if os.environ.get("SEARCHLESS_DEBUG"):
             raise

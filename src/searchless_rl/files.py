@@ -9,7 +9,10 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @contextlib.contextmanager
@@ -44,6 +47,12 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write indented JSON; NaN and infinity are refused (ValueError), since JSON has none."""
     write_atomically(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    """Write a data frame as one Parquet file, without its index."""
+    with atomic_writer(path) as stream:
+        frame.to_parquet(stream, index=False)
 
 
 def sha256_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Being told to stop."""
+"""Signals that ask a process to end, noted so that its work stops where it can continue later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Interrupted(Exception):
 
 
 class StopRequest:
-    """Whether a signal has asked for an end, and which."""
+    """The signal that has asked for an end, None before one has."""
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
@@ -30,10 +30,13 @@ class StopRequest:
 
 @contextlib.contextmanager
 def deferred_signals() -> Iterator[StopRequest]:
-    """Note SIGTERM and SIGINT instead of dying of them, so that work can end in a good place.
+    """Note SIGTERM and SIGINT instead of ending at once, so that the work can end after a whole step.
 
     The second signal ends the work at once (KeyboardInterrupt). Outside the main thread, where Python cannot
-    take signals, nothing changes.
+    handle signals, nothing changes.
+
+    Yields:
+        The request, whose `signal` is set when one arrives.
     """
     request = StopRequest()
 

@@ -64,6 +64,7 @@ class SuiteParams(_Section):
     main: PositiveInt
     hard: PositiveInt
     mate_cap: PositiveInt | None
+    control_pool: PositiveInt | None
     winning: str | None
     any_forced_mate: bool
     game_moves: str | None

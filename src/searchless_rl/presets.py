@@ -1,7 +1,8 @@
 """The method in the paper's words or as the authors' released trainer has it.
 
-Each difference between the two is one key of ``selfplay`` in params.yaml; `write_preset` sets all of them.
-`reports/SCALE/deviations.md` shows the three readings side by side.
+`METHOD_KEYS` are the differences between the two that are keys of ``selfplay`` in params.yaml; `write_preset`
+sets all of them. The others have no key, because they are faults or accidents of the released code: they are
+listed, with these, in `reports/SCALE/deviations.md`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from searchless_rl.files import atomic_writer
-from searchless_rl.params import ParamsError, SelfPlayParams, load_params
+from searchless_rl.params import LearningRates, ParamsError, SelfPlayParams, load_params
 
 PRESETS = ("paper", "authors_code")
+
+TABLE_2_RATES = LearningRates(backbone=3e-6, final_block=1e-5, policy_head=1e-5, value_head=3e-5)
+"""Peak learning rates of the paper (Table 2, appendix G)."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +30,16 @@ class MethodKey:
     Attributes:
         key: dotted key below ``selfplay``.
         item: what it is about.
-        paper: the paper's value, given all parameters.
-        authors_code: the released trainer's.
+        paper: the paper's value, given the learning rates of a scale (`TABLE_2_RATES` in the paper itself).
+        authors_code: the released trainer's, likewise.
         source: where the paper says so.
         note: what the released code does, in words.
     """
 
     key: str
     item: str
-    paper: Callable[[SelfPlayParams], Any]
-    authors_code: Callable[[SelfPlayParams], Any]
+    paper: Callable[[LearningRates], Any]
+    authors_code: Callable[[LearningRates], Any]
     source: str
     note: str
 
@@ -47,7 +51,7 @@ class MethodKey:
         return value
 
 
-def _constant(value: Any) -> Callable[[SelfPlayParams], Any]:
+def _constant(value: Any) -> Callable[[LearningRates], Any]:
     return lambda _: value
 
 
@@ -71,10 +75,10 @@ METHOD_KEYS = (
     MethodKey(
         "learning_rates.value_head",
         "learning rate of the value head",
-        lambda params: float(f"{10 * params.learning_rates.backbone:.6g}"),
-        lambda params: params.learning_rates.backbone,
+        lambda rates: float(f"{10 * rates.backbone:.6g}"),
+        lambda rates: rates.backbone,
         "Table 2, appendix G: ten times the backbone's",
-        "a name test misses the head, which so trains at the backbone's rate",
+        "a test of names misses the head, which therefore trains at the backbone's rate",
     ),
     MethodKey(
         "base_wdl_coefficient",
@@ -105,7 +109,8 @@ METHOD_KEYS = (
 
 def preset_values(name: str, params: SelfPlayParams) -> dict[str, Any]:
     """Value of every method key under a preset, by dotted key below ``selfplay``."""
-    return {key.key: (key.paper if name == "paper" else key.authors_code)(params) for key in METHOD_KEYS}
+    rates = params.learning_rates
+    return {key.key: (key.paper if name == "paper" else key.authors_code)(rates) for key in METHOD_KEYS}
 
 
 def write_preset(name: str, target: Path = Path("params.yaml")) -> dict[str, Any]:

@@ -172,8 +172,68 @@ def test_positions_nobody_can_play_are_refused(fen, word):
 def test_an_illegal_move_names_position_and_move_and_changes_nothing():
     games = GameBatch([None, None])
     before = games.planes()
-    with pytest.raises(ValueError, match=r"illegal move e2e5.*rnbqkbnr"):
+    with pytest.raises(ValueError, match=r"illegal move e2e5 \(move 1 of game 1, in rnbqkbnr"):
         games.step(np.array([0, 1]), np.array([games.index(0, "e2e4"), games.index(1, "e2e5")]))
     np.testing.assert_array_equal(games.planes(), before)
-    with pytest.raises(ValueError, match=r"move 2, 'e2e4'"):
+    with pytest.raises(ValueError, match=r"illegal move e2e4 \(move 2, in rnbqkbnr"):
         encode_game(None, ["e2e4", "e2e4"])
+
+
+LINES = ("e2e4 c7c5 g1f3", "", "d2d4", "g1f3 g8f6 g2g3 g7g6 f1g2 f8g7 e1g1 e8h8")
+
+
+def test_lines_are_played_in_lockstep_as_each_alone():
+    games = GameBatch([None] * 4)
+    games.play([line.split() for line in LINES])
+    assert games.plies.tolist() == [3, 0, 1, 8]
+    for row, line in enumerate(LINES):
+        board = chess.Board()
+        for uci in line.split():
+            board.push_uci(uci)
+        assert games.board_fen(row) == board.fen(en_passant="fen")
+        np.testing.assert_array_equal(games.planes()[row], reference_planes(board))
+        np.testing.assert_array_equal(encode_game(None, line.split()), games.planes()[row])
+
+
+def test_lines_are_played_in_the_named_games_and_go_on_where_these_stand():
+    games = GameBatch([None] * 4)
+    games.play([["d2d4", "d7d5"], ["e2e4"]], np.array([3, 1]))
+    games.play([["c2c4"], ["e7e5"]], np.array([3, 1]))
+    assert games.plies.tolist() == [0, 2, 0, 3]
+    np.testing.assert_array_equal(games.planes()[3], encode_game(None, ["d2d4", "d7d5", "c2c4"]))
+    with pytest.raises(ValueError, match="shorter"):
+        games.play([["a2a3"]])
+
+
+@pytest.mark.parametrize(
+    ("uci", "fault"),
+    [
+        ("e2e5", "illegal move e2e5"),
+        ("e1c1", "illegal move e1c1"),
+        ("a1a1", "a move that no piece can make"),
+        ("rubbish", "not a move in UCI notation"),
+        ("0000", "not a move in UCI notation"),
+    ],
+)
+def test_a_line_that_cannot_be_played_names_move_ply_and_game(uci, fault):
+    games = GameBatch([None] * 3)
+    with pytest.raises(ValueError, match=rf"{fault}.*\(move 3 of game 2, in rnbqkbnr/pppp1ppp/8/4p3/4P3/8"):
+        games.play([["d2d4"], [], ["e2e4", "e7e5", uci, "a7a6"]])
+    assert games.plies.tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("fen", "wrong", "fault"),
+    [
+        ("4k3/P7/8/8/8/8/8/4K3 w - - 0 1", "a7a8", "names no piece to promote to"),
+        ("4k3/8/8/8/8/8/p7/4K3 b - - 0 1", "a2a1", "names no piece to promote to"),
+        ("4k3/P7/8/8/8/8/8/4K3 w - - 0 1", "e1e2n", "no pawn reaches the last rank"),
+        ("4k3/R7/8/8/8/8/8/4K3 w - - 0 1", "a7a8n", "no pawn reaches the last rank"),
+        ("4k3/R7/8/8/8/8/8/4K3 w - - 0 1", "a7a8q", "no pawn reaches the last rank"),
+        ("4k3/8/8/8/8/8/P7/4K3 w - - 0 1", "a2a3n", "no pawn reaches the last rank"),
+        ("4k3/8/8/8/2K5/8/8/8 w - - 0 1", "c4e4", "illegal move c4e4"),
+    ],
+)
+def test_the_text_of_a_move_fits_the_piece_that_moves(fen, wrong, fault):
+    with pytest.raises(ValueError, match=fault):
+        encode_game(fen, [wrong])

@@ -51,12 +51,18 @@ def _flat(planes):
 
 
 def _uneven(planes):
-    """A peaked player whose taste depends on the position: a fixed random projection of the planes."""
+    """A peaked player whose preferences depend on the position: a fixed random projection of the planes.
+
+    Planes are whole numbers and the projection's entries multiples of 1/64, so that every order of summation
+    gives the same float32: a position's logits do not depend on the batch or on the processor's kernels.
+    """
     logits = planes.reshape(len(planes), -1) @ _PROJECTION
     return Evaluation(logits, np.full((len(planes), 3), 1 / 3, np.float32))
 
 
-_PROJECTION = np.random.default_rng(5).standard_normal((112 * 64, 1858)).astype(np.float32) * np.float32(0.2)
+_PROJECTION = (
+    np.round(12.8 * np.random.default_rng(5).standard_normal((112 * 64, 1858))).astype(np.float32) / 64
+)
 
 
 def _over(board):
@@ -190,7 +196,7 @@ def test_lines_do_not_depend_on_chunks(network, monkeypatch):
     (dict(plies=0), "plies: 0"),
     (dict(mass_floor=1.0), "mass_floor: 1.0"),
     (dict(tau=-0.1), "tau: -0.1"),
-    (dict(moves=["e2e4", "e7e6", "e4e6"]), "move 3, 'e4e6', in rnbqkbnr/pppp1ppp"),
+    (dict(moves=["e2e4", "e7e6", "e4e6"]), r"illegal move e4e6 \(move 3, in rnbqkbnr/pppp1ppp"),
     (dict(fen="8/8/8/8/8/8/8/8 w - - 0 1"), "not a playable position"),
 ])  # fmt: skip
 def test_bad_arguments_are_named(arguments, message):
@@ -231,6 +237,19 @@ def test_wdl_entropy_is_the_one_of_self_play():
 
 
 # The mass floor
+
+
+def test_the_uneven_player_plays_one_position_alike_in_every_batch():
+    games = GameBatch([None]).select(np.zeros(20, np.int64))
+    games.step(np.arange(20), games.legal(np.array([0])).index)
+    planes = games.planes()
+    assert (planes == np.round(planes)).all()
+    whole = _uneven(planes).policy
+    exact = planes[:2].reshape(2, -1).astype(np.float64) @ _PROJECTION.astype(np.float64)
+    assert np.array_equal(whole[:2], exact)
+    for size in (1, 2, 3, 7):
+        parts = [_uneven(planes[begin : begin + size]).policy for begin in range(0, 20, size)]
+        assert np.array_equal(np.concatenate(parts), whole)
 
 
 @pytest.mark.parametrize("floor", [1e-7, 1e-5, 1e-4, 1e-3, 1e-2])

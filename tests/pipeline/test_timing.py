@@ -1,6 +1,7 @@
 """What stages cost: the sum counts each stage once."""
 
 import json
+import time
 from pathlib import Path
 
 from searchless_rl.pipeline.timing import collect, record
@@ -20,3 +21,6 @@ def test_a_record_is_of_this_process(tmp_path: Path) -> None:
     assert name == "fetch"
     assert cost["seconds"] > 0
     assert 20 < cost["peak_memory_mib"] < 1_000_000
+    assert "ended" not in cost  # what Git holds has no dates
+    ended = json.loads((tmp_path / "fetch.json").read_text())["ended"]
+    assert abs(time.time() - ended) < 60

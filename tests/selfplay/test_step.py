@@ -193,7 +193,7 @@ def test_a_step_is_the_papers_equations(network, params, term, tau, micro_batch)
         for uci in [*moves.split(), played[row]]:
             board.push_uci(uci)
         if board.is_game_over() or len(board.move_stack) >= MAX_PLIES:
-            assert module.games.moves[row] == []
+            assert module.games.moves[row] == ()
             assert module.games.fens[row] is None
         else:
             assert module.games.board_fen(row).split()[:2] == board.fen().split()[:2]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from searchless_rl.lc0 import load_network, save_network
-from searchless_rl.suites.puzzles import PuzzleFileError
+from searchless_rl.suites.rows import PuzzleFileError
 from searchless_rl.suites.split import SplitError
 from searchless_rl.supervised import control_stage
 from searchless_rl.supervised.control import accumulate_gradient, solver_examples

@@ -270,3 +270,14 @@ def test_a_moved_project_goes_on_where_it_lies(root: Path, params: Params) -> No
     assert sync(params, moved).pending == ()
     assert len(list(moved.glob("mlartifacts/**/reports/table2.csv"))) == 1
     assert not root.exists()
+
+
+@pytest.mark.parametrize("uri", ["./mlruns", "file:///tmp/somewhere/mlruns"])
+def test_a_folder_of_files_says_what_allows_it(
+    root: Path, params: Params, monkeypatch: pytest.MonkeyPatch, uri: str
+) -> None:
+    monkeypatch.chdir(root)
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    why = reason(sync(params, root, tracking_uri=uri))
+    assert "sqlite:///" in why
+    assert "MLFLOW_ALLOW_FILE_STORE=true" in why

@@ -13,6 +13,7 @@ from fake_pipeline import (
     BEST,
     CELLS,
     EmptyStore,
+    make_params,
     sync_process,
     write_cell,
     write_json,
@@ -22,6 +23,8 @@ from fake_pipeline import (
 
 from searchless_rl.params import Params
 from searchless_rl.tracking import default_store, sync
+from searchless_rl.tracking.records import LARGEST_COPY
+from searchless_rl.tracking.shown import in_order, shortened
 
 
 def open_store(root: Path) -> Any:
@@ -388,3 +391,126 @@ def test_chosen_models_show_every_suite_and_their_games(root: Path, params: Para
     assert "arena/elo" not in runs[CELLS[2]].data.metrics
     write_text(root / "reports/smoke/ladder.csv", "player,elo\nbase,0\n")
     assert {item.what for item in sync(params, root).pending} >= {BEST, "base"}
+
+
+def test_a_run_lasts_as_long_as_its_training(root: Path, params: Params) -> None:
+    """Sorting by date or duration must say something of the cells, not of the sync."""
+    manifest = root / "data/cells" / BEST / "cell.json"
+    ended = manifest.stat().st_mtime + 1
+    write_json(root / f"scratch/timings/train@{BEST}.json", {"seconds": 50.0, "ended": ended})
+    # An older record than the files: DVC has taken them from its cache, and nobody knows when they were made.
+    write_json(root / f"scratch/timings/train@{CELLS[0]}.json", {"seconds": 50.0, "ended": ended - 1000})
+    write_json(root / f"scratch/timings/train@{CELLS[2]}.json", {"seconds": "long"})
+    sync(params, root)
+    before = fingerprint(root)
+    runs = by_name(root)
+
+    run = runs[BEST].info
+    assert run.end_time - run.start_time == 50_000
+    assert run.end_time == round(1000 * ended)
+    assert runs[BEST].data.tags["searchless.synced"].endswith("+00:00")
+    for unknown in (CELLS[0], CELLS[2], "base"):
+        assert runs[unknown].info.start_time > 1000 * (ended - 2)  # when it was logged
+    sync(params, root)
+    assert fingerprint(root) == before
+
+
+def test_figures_are_rounded_and_the_decisive_ones_come_first(root: Path, params: Params) -> None:
+    write_summary(root, BEST, 0.41733333333333333)
+    summary = root / "data/tactics" / BEST / "summary.json"
+    content = json.loads(summary.read_text())
+    content["suites"]["main"] |= {"n": 123_456, "geometric_mean": 0.00512345678}
+    write_json(summary, content)
+    sync(params, root)
+
+    metrics = by_name(root)[BEST].data.metrics
+    assert metrics["selection/accuracy"] == 0.4173
+    assert metrics["selection/accuracy_low"] == 0.3273
+    assert metrics["main/solution_probability_gm"] == 0.005123
+    assert metrics["main/n"] == 123_456
+    assert json.loads(summary.read_text()) == content
+
+
+def test_in_order() -> None:
+    found = in_order({"train/loss": 1.0, "final/entropy": 1.23456, "main/accuracy": 0.5, "arena/elo": -12.0})
+    assert list(found.items()) == [
+        ("main/accuracy", 0.5),
+        ("final/entropy", 1.235),
+        ("arena/elo", -12.0),
+        ("train/loss", 1.0),
+    ]
+
+
+@pytest.mark.parametrize(("words", "whole"), [(300, True), (301, True), (302, False), (5000, False)])
+def test_long_parameters_are_cut_with_a_note(words: int, whole: bool) -> None:
+    text = " ".join(f"{place:019d}" for place in range(words))[: 6020 if words == 301 else None]
+    text = text[:6000] if words == 301 else text
+    short = shortened(text, "params.yaml")
+    assert len(short) <= 6000
+    assert (short == text) == whole
+    if not whole:
+        kept, note = short.split(" ... ")
+        assert text.startswith(kept + " ")
+        assert note == f"({words} in all: params.yaml)"
+
+
+def test_a_grid_too_long_for_a_parameter(root: Path) -> None:
+    betas = [f"{place / 1000:g}" for place in range(1, 250)]
+    cells = (*CELLS, *(f"forward_kl-fixed-{beta}-s0" for beta in betas if beta not in ("0.01", "0.1", "1")))
+    params = make_params(cells)
+    sync(params, root)
+
+    parent = next(run for name, run in by_name(root).items() if name.startswith("pipeline"))
+    value = parent.data.params["grid.cells"]
+    assert len(" ".join(cells)) > 6000 >= len(value)
+    assert value.endswith(f" ... ({len(cells)} in all: artifact params.yaml)")
+    assert value.partition(" ... ")[0].split() == list(cells)[: len(value.partition(" ... ")[0].split())]
+
+
+def test_small_weights_are_among_the_artifacts(root: Path, params: Params) -> None:
+    (root / "data/cells" / BEST / "weights.pb.gz").write_bytes(b"a network")
+    with (root / "data/cells" / CELLS[0] / "weights.pb.gz").open("wb") as file:
+        file.truncate(LARGEST_COPY + 1)
+    sync(params, root)
+
+    (copy,) = root.glob("mlartifacts/**/weights.pb.gz")
+    assert copy.read_bytes() == b"a network"
+
+
+def test_an_address_that_leads_out_of_the_artifacts_is_refused(root: Path, params: Params) -> None:
+    import sqlite3
+
+    sync(params, root)
+    with sqlite3.connect(root / "mlflow.db") as database:
+        database.execute("UPDATE runs SET artifact_uri = 'mlflow-artifacts:/../../outside'")
+    write_text(root / "reports/smoke/table1.csv", "model,accuracy\nbase,0.9\n")
+    (pending,) = sync(params, root).pending
+    assert pending.what == "pipeline"
+    assert "../../outside" in pending.why
+    assert not (root.parent / "outside").exists()
+
+
+def test_two_views_are_offered_and_described(root: Path, params: Params) -> None:
+    sync(params, root)
+    later = params.model_copy(update={"headline_beta": 0.1})
+    sync(later, root)
+
+    client = open_store(root)
+    experiment = client.get_experiment_by_name("searchless/smoke")
+    note = experiment.tags["mlflow.note.content"]
+    for key, runs in (("searchless", 6), ("searchless-all", 6)):
+        assert f"#/experiments/{experiment.experiment_id}/runs?viewStateShareKey={key}" in note
+        view = json.loads(experiment.tags[f"mlflow.sharedViewState.{key}"])
+        state = json.loads(view["state"])
+        found = client.search_runs([experiment.experiment_id], filter_string=state["searchFilter"])
+        assert len(found) == runs
+        assert "pipeline" not in {run.data.tags["searchless.kind"] for run in found}
+    # A cell trained again leaves the revision, and both views show it once.
+    write_cell(root, params, BEST, shift=0.5)
+    sync(later, root)
+    state = json.loads(json.loads(experiment.tags["mlflow.sharedViewState.searchless-all"])["state"])
+    names = [
+        run.info.run_name
+        for run in client.search_runs([experiment.experiment_id], filter_string=state["searchFilter"])
+    ]
+    assert names.count(BEST) == 2  # of the first revision and of the later one

@@ -21,13 +21,8 @@ def encode_game(fen: str | None, moves: Sequence[str]) -> np.ndarray:
 
     Raises:
         PositionError: `fen` is not a playable position.
-        ValueError: a move that is not UCI or not legal (move, ply and position named).
+        ValueError: a move that is not UCI or not legal (move, its number and position named).
     """
     game = GameBatch([fen])
-    row = np.zeros(1, np.int64)
-    for ply, uci in enumerate(moves):
-        try:
-            game.step(row, np.array([game.index(0, uci)]))
-        except ValueError as error:
-            raise ValueError(f"move {ply + 1}, {uci!r}, in {game.board_fen(0)}: {error}") from error
+    game.play([moves])
     return game.planes()[0]

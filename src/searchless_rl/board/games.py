@@ -27,6 +27,7 @@ from searchless_rl.board.planes import HISTORY, encode_planes
 from searchless_rl.board.policy_map import POLICY_SIZE
 from searchless_rl.board.positions import (
     KING,
+    PAWN,
     Root,
     bitboards,
     castling_rights,
@@ -77,6 +78,9 @@ class LegalMoves:
 class GameBatch:
     """Games that are stepped, encoded and restarted by row.
 
+    What is kept of a single game (board, seen positions, moves) is replaced and never changed, so that
+    copies share it: `select` makes no object per game.
+
     Args:
         fens: the first position of each game, None for the standard start position.
 
@@ -87,19 +91,19 @@ class GameBatch:
     def __init__(self, fens: Sequence[str | None]) -> None:
         count = len(fens)
         self._boards: list[cozy.Board] = [cozy.Board.startpos()] * count
-        # Occurrences since the last capture or pawn move; the draw rule counts an en-passant right only
-        # where the capture is legal (python-chess, FIDE), lc0's planes where an enemy pawn stands beside.
-        self._seen_by_rule: list[dict[int, int]] = [{} for _ in range(count)]
-        self._seen_by_lc0: list[dict[int, int]] = [{} for _ in range(count)]
+        # Positions since the last capture or pawn move; the draw rule counts an en-passant right only where
+        # the capture is legal (python-chess, FIDE), lc0's planes where an enemy pawn stands beside.
+        self._seen_by_rule: list[tuple[int, ...]] = [()] * count
+        self._seen_by_lc0: list[tuple[int, ...]] = [()] * count
         self._legal: list[np.ndarray | None] = [None] * count
         self._frames = np.zeros((count, HISTORY, 12), np.uint64)
         self._repeated = np.zeros((count, HISTORY), bool)
         self._castling = np.zeros((count, 4), bool)
         self._is_white = np.zeros(count, bool)
-        self._clock = np.zeros(count, np.int32)
+        self._clock = np.zeros(count, np.int64)
         self.fens: list[str | None] = list(fens)
         """First position of each game."""
-        self.moves: list[list[int]] = [[] for _ in range(count)]
+        self.moves: list[tuple[int, ...]] = [()] * count
         """Policy indices played since the first position."""
         self.ending = np.zeros(count, np.int8)
         """int8 [N] `Ending` of each game."""
@@ -110,7 +114,7 @@ class GameBatch:
 
     @property
     def is_white(self) -> np.ndarray:
-        """bool [N]: White is to move."""
+        """Bool [N]: White is to move."""
         return self._is_white
 
     @property
@@ -120,12 +124,14 @@ class GameBatch:
 
     @property
     def over(self) -> np.ndarray:
-        """bool [N]: the game has ended by rule."""
+        """Bool [N]: the game has ended by rule."""
         return self.ending != Ending.ONGOING
 
     def board_fen(self, row: int) -> str:
         """FEN of the present position (en-passant square after every double push)."""
-        return str(self._boards[row].fen())
+        fields = str(self._boards[row].fen()).split()
+        fields[4] = str(self._clock[row])
+        return " ".join(fields)
 
     def restart(self, rows: np.ndarray, fens: Sequence[str | None] | None = None) -> None:
         """Begin new games in `rows`, from `fens` or the standard start position."""
@@ -135,10 +141,11 @@ class GameBatch:
             root = read_root(fen)
             board = root.board
             self.fens[row] = fen
-            self.moves[row] = []
+            self.moves[row] = ()
             self._frames[row] = np.array(root.fill, np.uint64)
             self._repeated[row] = False
             self._read(row, board)
+            self._clock[row] = root.clock
             arrived.append(self._arrive(row, board, root))
         self._settle(rows, arrived)
 
@@ -150,11 +157,11 @@ class GameBatch:
             indices: int [n] policy indices.
 
         Raises:
-            ValueError: an illegal move (position and move named); no game has moved then.
+            ValueError: an illegal move (move, its number, game and position named); no game has moved then.
         """
         chosen, played = rows.tolist(), indices.tolist()
         boards = [
-            self._play(row, index, is_white)
+            self._after(row, index, is_white)
             for row, index, is_white in zip(chosen, played, self._is_white[rows].tolist(), strict=True)
         ]
         self._frames[rows, 1:] = self._frames[rows, :-1]
@@ -167,12 +174,31 @@ class GameBatch:
             self._frames[rows, 0] = moved.position
             self._castling[rows] = moved.castling
             self._is_white[rows] ^= True
-            self._clock[rows] = [board.halfmove_clock for board in boards]
+        self._clock[rows] += 1
+        self._clock[rows[[board.halfmove_clock == 0 for board in boards]]] = 0
         arrived = []
         for row, index, board in zip(chosen, played, boards, strict=True):
-            self.moves[row].append(_NUMBERS[index])
+            self.moves[row] = (*self.moves[row], _NUMBERS[index])
             arrived.append(self._arrive(row, board))
         self._settle(rows, arrived)
+
+    def play(self, lines: Sequence[Sequence[str]], rows: np.ndarray | None = None) -> None:
+        """Play a line of UCI moves in each game, in lockstep; a game whose line has ended waits.
+
+        Args:
+            lines: UCI moves, castling as e1g1 or e1h1; as many lines as `rows`.
+            rows: int [n], distinct; all rows by default.
+
+        Raises:
+            ValueError: a text that is not UCI, or an illegal move (move, its number, game and position
+                named). Games then stand where they were before the ply of that move.
+        """
+        chosen = range(len(self)) if rows is None else rows.tolist()
+        games = list(zip(chosen, lines, strict=True))
+        for ply in range(max(map(len, lines), default=0)):
+            moving = [(row, line[ply]) for row, line in games if len(line) > ply]
+            indices = [self.index(row, uci) for row, uci in moving]
+            self.step(np.array([row for row, _ in moving], np.int64), np.array(indices, np.int64))
 
     def legal(self, rows: np.ndarray | None = None) -> LegalMoves:
         """Legal moves of `rows` (all rows by default); `LegalMoves.row` counts within `rows`."""
@@ -195,9 +221,18 @@ class GameBatch:
         )
 
     def index(self, row: int, uci: str) -> int:
-        """Policy index of a UCI move (castling as e1g1 or e1h1) in the present position of `row`."""
-        king = int(self._frames[row, 0, KING if self._is_white[row] else KING + 6]).bit_length() - 1
-        return uci_index(uci, bool(self._is_white[row]), king)
+        """Policy index of a UCI move (castling as e1g1 or e1h1) in the present position of `row`.
+
+        Raises:
+            ValueError: a text that is no move of the piece it names (move, game and position named); whether
+                the move is legal is for `step` to say.
+        """
+        is_white = bool(self._is_white[row])
+        own = self._frames[row, 0, :6] if is_white else self._frames[row, 0, 6:]
+        try:
+            return uci_index(uci, is_white, own_pawns=int(own[PAWN]), own_king=int(own[KING]))
+        except ValueError as error:
+            raise ValueError(f"{error} ({self._place(row)})") from error
 
     def uci(self, row: int, index: int) -> str:
         """UCI of a policy index (castling as e1g1) in the present position of `row`."""
@@ -211,8 +246,8 @@ class GameBatch:
         copy = GameBatch([])
         chosen = rows.tolist()
         copy._boards = [self._boards[row] for row in chosen]
-        copy._seen_by_rule = [self._seen_by_rule[row].copy() for row in chosen]
-        copy._seen_by_lc0 = [self._seen_by_lc0[row].copy() for row in chosen]
+        copy._seen_by_rule = [self._seen_by_rule[row] for row in chosen]
+        copy._seen_by_lc0 = [self._seen_by_lc0[row] for row in chosen]
         copy._legal = [self._legal[row] for row in chosen]
         copy._frames = self._frames[rows]
         copy._repeated = self._repeated[rows]
@@ -220,7 +255,7 @@ class GameBatch:
         copy._is_white = self._is_white[rows]
         copy._clock = self._clock[rows]
         copy.fens = [self.fens[row] for row in chosen]
-        copy.moves = [self.moves[row].copy() for row in chosen]
+        copy.moves = [self.moves[row] for row in chosen]
         copy.ending = self.ending[rows]
         return copy
 
@@ -240,15 +275,20 @@ class GameBatch:
             games.step(rows, np.array([moves[row][ply] for row in rows.tolist()], np.int64))
         return games
 
-    def _play(self, row: int, index: int, is_white: bool) -> cozy.Board:
-        """The board after a move; boards are replaced and never changed, so that copies may share them."""
+    def _place(self, row: int) -> str:
+        """Where a fault is, for messages: the number of the move, the game in a batch of several, the FEN."""
+        game = f" of game {row}" if len(self) > 1 else ""
+        return f"move {len(self.moves[row]) + 1}{game}, in {self.board_fen(row)}"
+
+    def _after(self, row: int, index: int, is_white: bool) -> cozy.Board:
+        """The board after a move."""
         board = self._boards[row].__copy__()
         move = COZY_MOVES[is_white][index]
         promotion = COZY_KNIGHT_PROMOTIONS[is_white].get(index)
         if promotion is not None and board.piece_on(promotion.from_square) == cozy.Piece.Pawn:
             move = promotion
         if not board.try_play(move):
-            raise ValueError(f"illegal move {move} (policy index {index}) in {board.fen()}")
+            raise ValueError(f"illegal move {self.uci(row, index)} ({self._place(row)})")
         return board
 
     def _read(self, row: int, board: cozy.Board) -> None:
@@ -256,7 +296,6 @@ class GameBatch:
         self._frames[row, 0] = bitboards(board)
         self._castling[row] = castling_rights(board)
         self._is_white[row] = board.side_to_move() == cozy.Color.White
-        self._clock[row] = board.halfmove_clock
 
     def _arrive(self, row: int, board: cozy.Board, root: Root | None = None) -> tuple[bool, Ending]:
         """Count the position just reached, the first of a game where `root` is given.
@@ -268,15 +307,15 @@ class GameBatch:
         self._legal[row] = None
         by_rule, by_lc0 = self._seen_by_rule[row], self._seen_by_lc0[row]
         if root is not None or board.halfmove_clock == 0:  # no earlier position can come again
-            by_rule.clear()
-            by_lc0.clear()
+            by_rule, by_lc0 = (), ()
         key = board.hash_without_ep()
         pushed_file = pseudo_legal_en_passant(board)
         rule_key = key + 1 + pushed_file if pushed_file >= 0 and _can_capture(board, pushed_file) else key
-        by_rule[rule_key] = occurrences = by_rule.get(rule_key, 0) + 1
+        occurrences = 1 + by_rule.count(rule_key)
+        self._seen_by_rule[row] = (*by_rule, rule_key)
         lc0_key = key + 1 + (pushed_file if root is None else root.en_passant_file)
         is_repeated = lc0_key in by_lc0
-        by_lc0[lc0_key] = 1
+        self._seen_by_lc0[row] = (*by_lc0, lc0_key)
         # Drawn also covers the generator's own fifty-move test: ask for moves.
         if board.status() != _GOES_ON and not board.generate_piece_moves():
             return is_repeated, Ending.CHECKMATE if board.checkers() else Ending.STALEMATE

@@ -14,6 +14,7 @@ from searchless_rl.board.policy_map import (
     PROMOTIONS,
     SQUARES,
 )
+from searchless_rl.board.text import cut
 
 _SQUARE_NUMBER = {name: number for number, name in enumerate(SQUARES)}
 _COZY_SQUARES = [cozy.Square.from_index(number) for number in range(64)]
@@ -51,23 +52,31 @@ def move_index(board: chess.Board, move: chess.Move) -> int:
     return index
 
 
-def uci_index(uci: str, is_white: bool, own_king: int) -> int:
-    """Policy index of a UCI move.
+def uci_index(uci: str, is_white: bool, *, own_pawns: int, own_king: int) -> int:
+    """Policy index of a UCI move. The text must fit the piece that moves; legality is not checked.
 
     Args:
         uci: e2e4, e7e8q, castling as e1g1 or e1h1.
         is_white: White is to move.
-        own_king: square 0..63 of the mover's king (a king moving two files is castling).
+        own_pawns: bitboard (bit 8*rank + file) of the mover's pawns; they, and they alone, promote.
+        own_king: bitboard of the mover's king; from its home square, two files are castling.
 
     Raises:
-        ValueError: not UCI, or squares that no piece connects.
+        ValueError: not UCI, squares that no piece connects, a promotion without its letter, or a letter
+            without a promotion.
     """
     start, end = _SQUARE_NUMBER.get(uci[:2], -1), _SQUARE_NUMBER.get(uci[2:4], -1)
     promotion = uci[4:]
     if start < 0 or end < 0 or promotion not in ("", "q", "r", "b", "n"):
-        raise ValueError(f"{uci!r} is not a move in UCI notation such as e2e4 or e7e8q")
-    if start == own_king and abs(end % 8 - start % 8) == 2 and start // 8 == end // 8:
-        end = start - start % 8 + (7 if end > start else 0)
+        raise ValueError(f"{cut(uci)!r} is not a move in UCI notation such as e2e4 or e7e8q")
+    promotes = own_pawns >> start & 1 and end // 8 == (7 if is_white else 0)
+    if promotes and not promotion:
+        raise ValueError(f"{uci!r} names no piece to promote to; write {uci}q, {uci}r, {uci}b or {uci}n")
+    if promotion and not promotes:
+        raise ValueError(f"{uci!r} promotes, but no pawn reaches the last rank by it")
+    home = 4 if is_white else 60
+    if start == home and end in (home - 2, home + 2) and own_king >> home & 1:
+        end = home + 3 if end > start else home - 4
     index = _frame_index(start, end, promotion, is_white)
     if index < 0:
         raise ValueError(f"{uci!r} is a move that no piece can make")

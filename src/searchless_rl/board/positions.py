@@ -8,6 +8,8 @@ import chess
 import cozy_chess as cozy
 import numpy as np
 
+from searchless_rl.board.text import cut
+
 PIECES = (
     cozy.Piece.Pawn,
     cozy.Piece.Knight,
@@ -18,6 +20,11 @@ PIECES = (
 )
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
 FILE_A, FILE_H = 0x0101010101010101, 0x8080808080808080
+MAX_CLOCK = 2**31 - 1
+"""The largest half-move clock that lc0 reads. The rules know clocks past 100: a draw must be claimed."""
+MAX_FULL_MOVES = 65_535
+"""The largest full-move number that the move generator holds; nothing depends on the number."""
+_GENERATOR_CLOCK = 100
 
 
 class PositionError(ValueError):
@@ -35,11 +42,14 @@ class Root:
             (lc0 option history-fill-new = fen_only).
         en_passant_file: as written in the FEN, 0..7, or -1. Lc0 keeps the flag as written; the move
             generator's own flag is not used at the root.
+        clock: half-moves since a capture or pawn move, as written: 0 to `MAX_CLOCK`. The move generator's
+            own clock stops at 100.
     """
 
     board: cozy.Board
     fill: tuple[int, ...]
     en_passant_file: int
+    clock: int
 
 
 def bitboards(board: cozy.Board) -> tuple[int, ...]:
@@ -71,31 +81,45 @@ def _undo_double_push(position: tuple[int, ...], en_passant_square: int) -> tupl
 def read_root(fen: str | None) -> Root:
     """The start of a game from a FEN, or from the standard start position (None).
 
+    Args:
+        fen: python-chess's reading of it counts (counters may be missing, castling rights in any order).
+
     Raises:
-        PositionError: not a FEN, or a position no game can reach by rule (the FEN and the fault named).
+        PositionError: not a FEN, a position no game can reach by rule, or a counter out of range (the FEN and
+            the fault named).
     """
     if fen is None:
-        return Root(cozy.Board.startpos(), (0,) * 12, -1)
+        return Root(cozy.Board.startpos(), (0,) * 12, -1, 0)
+    named = repr(cut(fen, 200))
     try:
         checked = chess.Board(fen)
     except ValueError as error:
-        raise PositionError(f"not a FEN: {fen!r} ({error})") from error
+        raise PositionError(f"not a FEN: {named} ({cut(str(error), 200)})") from error
     status = checked.status()
     if status != chess.STATUS_VALID:
-        raise PositionError(f"not a playable position: {fen!r} ({status!r})")
+        raise PositionError(f"not a playable position: {named} ({status!r})")
     if checked.chess960:
-        raise PositionError(f"Chess960 castling rights are not supported: {fen!r}")
+        raise PositionError(f"Chess960 castling rights are not supported: {named}")
+    clock = checked.halfmove_clock
+    if clock > MAX_CLOCK:
+        raise PositionError(f"half-move clock {clock} is out of range; allowed: 0 to {MAX_CLOCK}: {named}")
+    number = checked.fullmove_number
+    if number > MAX_FULL_MOVES:
+        raise PositionError(
+            f"full-move number {number} is out of range; allowed: 1 to {MAX_FULL_MOVES}: {named}"
+        )
+    checked.halfmove_clock = min(clock, _GENERATOR_CLOCK)
     try:
-        board = cozy.Board.from_fen(fen)
-    except ValueError:  # python-chess also reads FENs without counters, or with rights in another order
         board = cozy.Board.from_fen(checked.fen(en_passant="fen"))
+    except ValueError as error:
+        raise PositionError(f"not a playable position: {named} (move generator: {error})") from error
     position = bitboards(board)
     square = checked.ep_square
     if position == _START and checked.turn and checked.castling_rights == _START_RIGHTS and square is None:
-        return Root(board, (0,) * 12, -1)
+        return Root(board, (0,) * 12, -1, clock)
     if square is None:
-        return Root(board, position, -1)
-    return Root(board, _undo_double_push(position, square), chess.square_file(square))
+        return Root(board, position, -1, clock)
+    return Root(board, _undo_double_push(position, square), chess.square_file(square), clock)
 
 
 def pseudo_legal_en_passant(board: cozy.Board) -> int:

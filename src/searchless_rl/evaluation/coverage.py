@@ -133,11 +133,7 @@ def enumerate_lines(
 
 def _position(fen: str | None, moves: Sequence[str]) -> GameBatch:
     games = GameBatch([fen])
-    for ply, uci in enumerate(moves):
-        try:
-            games.step(np.zeros(1, np.int64), np.array([games.index(0, uci)]))
-        except ValueError as error:
-            raise ValueError(f"move {ply + 1}, {uci!r}, in {games.board_fen(0)}: {error}") from error
+    games.play([moves])
     return games
 
 

@@ -23,11 +23,15 @@ from searchless_rl.nets.se_resnet import SEResNet
 
 @dataclass(frozen=True)
 class Source:
-    """Where a module's parameters came from; immutable, shared by copies of the module."""
+    """Where a module's parameters came from; immutable, shared by copies of the module. As text: the path."""
 
     file: NetworkFile
     policy_head: str
     value_head: str
+    path: Path | None = None
+
+    def __str__(self) -> str:
+        return str(self.path or "a network built in Python")
 
     def __deepcopy__(self, memo: object) -> Source:
         return self
@@ -45,9 +49,9 @@ def load_network(
     Raises NetworkFileError, whose message names the file and the field, for a file that is missing,
     damaged or not supported, and for a head that is not in it.
     """
-    path = Path(path)
+    path = Path(path).expanduser()
     try:
-        source = Source(NetworkFile.read(path), policy_head, value_head)
+        source = Source(NetworkFile.read(path), policy_head, value_head, path)
         return _build(source)
     except NetworkFileError as error:
         raise NetworkFileError(f"{path}: {error}") from error.__cause__
@@ -88,7 +92,7 @@ def save_network(module: nn.Module, path: str | os.PathLike[str]) -> None:
 
     Raises NetworkFileError where a parameter is not finite, TypeError for any other kind of module.
     """
-    path = Path(path)
+    path = Path(path).expanduser()
     if not isinstance(module, Chessformer | SEResNet):
         raise TypeError(f"{type(module).__name__} is not a network of the Lc0 families")
     family = CHESSFORMER if isinstance(module, Chessformer) else SE_RESNET

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from searchless_rl.evaluation.candidates import FORWARD, REVERSE, Oracle, choose_examples, judge_candidates
+from searchless_rl.evaluation.candidates import Oracle, choose_examples, judge_candidates
+from searchless_rl.evaluation.names import FORWARD, REVERSE
 from searchless_rl.evaluation.oracle import stockfish_oracle
 from searchless_rl.evaluation.recovery import side_by_side
-from searchless_rl.evaluation.stage import write_parquet
-from searchless_rl.files import write_atomically
+from searchless_rl.files import write_atomically, write_parquet
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.params import Params

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from searchless_rl.arena.players import Player
-from searchless_rl.arena.stage import run_arena
+from searchless_rl.arena.stage import ArenaSettings, run_arena
 from searchless_rl.evaluation.coverage_stage import run_coverage
 from searchless_rl.evaluation.stage import DEEP_SUITES, run_tactics
 from searchless_rl.params import Params
@@ -82,10 +82,12 @@ def measure_requested(
         [Player(BASE, base), Player(cell.id, weights)],
         openings,
         out / "games",
+        ArenaSettings(
+            games=params.arena.games_against_base,
+            seed=params.arena.seed,
+            batch_size=params.arena.batch_size,
+            max_plies=params.arena.max_plies,
+        ),
         scratch=scratch / "games",
-        games=params.arena.games_against_base,
-        seed=params.arena.seed,
-        batch_size=params.arena.batch_size,
-        max_plies=params.arena.max_plies,
         show_progress=show_progress,
     )

@@ -75,7 +75,7 @@ def interactive() -> bool:
 
 def fetch(arguments: argparse.Namespace) -> None:
     """Download the base network of params.yaml, the file named, or the puzzles' games ("histories")."""
-    from searchless_rl.suites.stage import fetch_base, fetch_game_moves, fetch_named
+    from searchless_rl.suites.fetch_stage import fetch_base, fetch_game_moves, fetch_named
 
     if arguments.name == "histories":
         print(fetch_game_moves(load_params().suites.source, DATA))
@@ -281,10 +281,12 @@ def select(arguments: argparse.Namespace) -> None:
 
 def tables(arguments: argparse.Namespace) -> None:
     """Build the tables from what is measured."""
+    from searchless_rl.claims.stage import build_claims
     from searchless_rl.reports.stage import build_tables
 
     params = load_params()
     build_tables(params, DATA, Path("reports") / params.scale)
+    build_claims(params, DATA, Path("reports") / params.scale)
 
 
 def figures(arguments: argparse.Namespace) -> None:

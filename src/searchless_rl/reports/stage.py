@@ -10,7 +10,6 @@ from searchless_rl.files import write_atomically, write_json
 from searchless_rl.params import Params
 from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
 from searchless_rl.reports.curves import learning_curves
-from searchless_rl.reports.deviations import deviations
 from searchless_rl.reports.formats import Source, csv_text, write_table
 from searchless_rl.reports.listings import write_cells, write_paired, write_recovery
 from searchless_rl.reports.published import published, write_published
@@ -143,20 +142,4 @@ def _write_settings(params: Params, models: list[Measured], out: Path) -> None:
             "Paper": lambda row: row["paper"],
             "Here": lambda row: row["ours"] if row["same"] else f"**{row['ours']}**",
         },
-    )
-    write_table(
-        deviations(params),
-        out / "deviations",
-        title="deviations",
-        note="`searchless preset authors_code` gives the keys of params.yaml the released code's values, "
-        "`searchless preset paper` the paper's.",
-        source=Source.of(params),
-        columns={
-            "Item": lambda row: row["item"],
-            "Paper": lambda row: row["paper"],
-            "Released code": lambda row: row["released_code"],
-            "Here": lambda row: row["ours"],
-            "Note": lambda row: row["note"],
-        },
-        widths={"Item": 0.17, "Paper": 0.17, "Released code": 0.2, "Here": 0.2, "Note": 0.26},
     )

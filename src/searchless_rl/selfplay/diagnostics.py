@@ -83,7 +83,7 @@ def summarize_step(parts: Losses, health: Health, games: GameBatch, max_plies: i
 
 
 def finished(games: GameBatch, max_plies: int) -> np.ndarray:
-    """bool [N]: games over by rule or by length."""
+    """Bool [N]: games over by rule or by length."""
     return games.over | (games.plies >= max_plies)
 
 

@@ -69,7 +69,7 @@ def wdl_entropy(wdl: Tensor) -> Tensor:
 
 
 def temper(log_policy: Tensor, mask: Tensor, tau: Tensor) -> Tensor:
-    """log μ with μ ∝ π^(1/τ), [B, L].
+    """Log μ with μ ∝ π^(1/τ), [B, L].
 
     Args:
         log_policy: [B, L] log π.

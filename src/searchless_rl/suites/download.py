@@ -152,7 +152,7 @@ def _aside(path: Path, destination: Path) -> Path:
 
 
 def _require_space(entry: RemoteFile, part: Path) -> None:
-    have = part.stat().st_size if part.exists() else 0
+    have = part.stat().st_size if part.is_file() and not part.is_symlink() else 0
     needed = entry.size - have + _SPARE_BYTES
     free = shutil.disk_usage(part.parent).free
     if free < needed:

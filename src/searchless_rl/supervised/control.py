@@ -26,8 +26,8 @@ from torch import Tensor, nn
 from searchless_rl.board import GameBatch, LegalMoves
 from searchless_rl.selfplay.diagnostics import measure_policy
 from searchless_rl.selfplay.distributions import LegalRows
-from searchless_rl.suites.puzzles import Puzzle
-from searchless_rl.suites.split import SplitError, position_keys
+from searchless_rl.suites.puzzles import Puzzle, position_keys
+from searchless_rl.suites.split import SplitError
 
 ORDER_STREAM = 101
 """Address of the random numbers that order an epoch; self-play counts its streams from 1."""
@@ -126,11 +126,7 @@ class Batch(NamedTuple):
 def encode_examples(examples: Sequence[Example]) -> Batch:
     """Play the moves and encode where they lead, with the history that puzzles are scored with."""
     games = GameBatch([example.fen for example in examples])
-    plies = np.array([len(example.moves) for example in examples])
-    for ply in range(int(plies.max())):
-        rows = np.flatnonzero(plies > ply)
-        moves = [games.index(row, examples[row].moves[ply]) for row in rows.tolist()]
-        games.step(rows, np.array(moves, np.int64))
+    games.play([example.moves for example in examples])
     marked = [games.index(row, example.marked) for row, example in enumerate(examples)]
     return Batch(games.planes(), games.legal(), np.array(marked, np.int64))
 

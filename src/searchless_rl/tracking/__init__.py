@@ -18,8 +18,9 @@ Runs
       is the filter ``tags.searchless.revisions LIKE '%<revision>%'``, which the parent's description spells
       out.
     * A run is FINISHED once all of it is logged. What a killed sync left RUNNING is completed by the next,
-      or closed as KILLED where its files are gone. MLflow's clock times are those of the sync; in a learning
-      curve, step is the optimizer step.
+      or closed as KILLED where its files are gone. A run begins and ends when its network was trained,
+      where this machine trained it, else when it was synced (tag `searchless.synced`); in a learning curve,
+      step is the optimizer step. Metrics are rounded to four digits; the files have the rest.
 Store
     `MLFLOW_TRACKING_URI`, else ``sqlite:///<main checkout>/mlflow.db`` (see `default_store`). Artifacts of an
     SQLite store lie in ``mlartifacts`` beside it under ``mlflow-artifacts:`` addresses, where a server finds

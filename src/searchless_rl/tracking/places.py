@@ -20,6 +20,11 @@ def default_store(root: Path) -> str:
     return f"sqlite:///{main_checkout(root) / DATABASE}"
 
 
+def experiment_name(params: Params) -> str:
+    """The experiment of a scale: suites and step counts of two scales must not meet in one table."""
+    return f"{params.tracking.experiment}/{params.scale}"
+
+
 def git_commit(root: Path) -> str:
     """The commit checked out in `root`, or ``no-git`` (no repository, no commit yet, no Git)."""
     return git(root, "rev-parse", "--verify", "HEAD") or NO_GIT

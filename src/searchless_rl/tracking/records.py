@@ -21,8 +21,12 @@ from searchless_rl.results.document import (
 )
 from searchless_rl.results.models import evaluated_folders
 from searchless_rl.results.names import BASE, CONTROL
+from searchless_rl.tracking.clock import Interval, ran
 from searchless_rl.tracking.measured import strength_metrics
 
+WEIGHTS = "weights.pb.gz"
+LARGEST_COPY = 8 * 2**20
+"""Bytes of a network file that is copied into the store; larger ones stay in `data` alone."""
 REPORT_FOLDERS = ("reports", "paper_figures")
 REPORT_SUFFIXES = {".csv", ".md", ".tex", ".json", ".pdf", ".png"}
 SUITE_METRICS = {
@@ -52,6 +56,7 @@ class RunRecord:
         metrics: final figures.
         curves: file of the learning curves.
         artifacts: files by their name among the artifacts.
+        ran: when it was trained (the base: measured), where that is known.
     """
 
     name: str
@@ -61,13 +66,15 @@ class RunRecord:
     metrics: Mapping[str, float]
     curves: Path | None
     artifacts: Mapping[str, Path]
+    ran: Interval | None
 
 
 def read_base(root: Path, params: Params) -> RunRecord:
     """The untrained base network.
 
     Raises:
-        MissingFile, MalformedFile: no summary of its tactics, or not a good one.
+        MissingFile: no summary of its tactics.
+        MalformedFile: not a good one.
     """
     path = root / "data/tactics/base/summary.json"
     _require(root, path)
@@ -75,20 +82,22 @@ def read_base(root: Path, params: Params) -> RunRecord:
     more = _measured_elsewhere(root, params, BASE)
     return RunRecord(
         name="base",
-        key=_hash_of("base", params.base, sha256_of(path), *_told(more)),
+        key=_hash_of("base", params.base, sha256_of(path), *_spelled(more)),
         params={"base": params.base},
         tags={"searchless.kind": "base", "searchless.arm": "base", **_weights(summary)},
         metrics=_suite_metrics(summary.suites()) | more,
         curves=None,
         artifacts={"summary.json": path},
+        ran=ran(root, "tactics@base", path),
     )
 
 
 def read_control(root: Path, params: Params) -> RunRecord:
-    """The puzzle-tuned control; its curves are not read yet.
+    """The puzzle-tuned control; its curves are read by `read_curves`.
 
     Raises:
-        MissingFile, MalformedFile: a file of the control is absent, or not a good one.
+        MissingFile: a file of the control is absent.
+        MalformedFile: one is not what its stage writes.
     """
     folder, tactics = root / "data/control", root / "data/evaluated/control/summary.json"
     manifest, metrics = folder / "control.json", folder / "metrics.jsonl"
@@ -100,20 +109,22 @@ def read_control(root: Path, params: Params) -> RunRecord:
     hashes = map(sha256_of, (manifest, metrics, tactics))
     return RunRecord(
         name="control",
-        key=_hash_of("control", params.base, *hashes, *_told(more)),
+        key=_hash_of("control", params.base, *hashes, *_spelled(more)),
         params={"base": params.base, "precision": trained.text("precision")},
         tags={"searchless.kind": "control", "searchless.arm": "control", **_weights(summary)},
         metrics=_suite_metrics(summary.suites()) | final | more,
         curves=metrics,
-        artifacts={"control.json": manifest, "summary.json": tactics},
+        artifacts={"control.json": manifest, "summary.json": tactics, **_small(folder / WEIGHTS)},
+        ran=ran(root, "control", manifest),
     )
 
 
 def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
-    """A trained and measured cell, of the grid or the requested one; its curves are not read yet.
+    """A trained and measured cell, of the grid or the requested one; its curves are read by `read_curves`.
 
     Raises:
-        MissingFile, MalformedFile: a file of the cell is absent, or not a good one.
+        MissingFile: a file of the cell is absent.
+        MalformedFile: one is not what its stage writes.
     """
     in_grid = cell.id in params.grid.cells
     folder = root / "data/cells" / cell.id if in_grid else root / "data/requested"
@@ -129,7 +140,7 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
     hashes = map(sha256_of, (manifest, metrics, tactics))
     return RunRecord(
         name=cell.id,
-        key=_hash_of("cell", cell.id, params.base, *hashes, *_told(more)),
+        key=_hash_of("cell", cell.id, params.base, *hashes, *_spelled(more)),
         params={
             "term": cell.term,
             "tau": cell.tau,
@@ -150,7 +161,8 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
         },
         metrics=_suite_metrics(summary.suites()) | final | more,
         curves=metrics,
-        artifacts={"cell.json": manifest, "summary.json": tactics},
+        artifacts={"cell.json": manifest, "summary.json": tactics, **_small(folder / WEIGHTS)},
+        ran=ran(root, f"train@{cell.id}" if in_grid else "cell", manifest),
     )
 
 
@@ -210,12 +222,20 @@ def _measured_elsewhere(root: Path, params: Params, model: str) -> dict[str, flo
         raise MalformedFile(str(error)) from error
 
 
-def _told(metrics: Mapping[str, float]) -> list[str]:
+def _spelled(metrics: Mapping[str, float]) -> list[str]:
     return [f"{name}={value!r}" for name, value in sorted(metrics.items())]
 
 
 def _weights(summary: Document) -> dict[str, str]:
     return {"searchless.weights_sha256": summary.text("weights_sha256")}
+
+
+def _small(weights: Path) -> dict[str, Path]:
+    """The network file, where a copy of it costs little."""
+    try:
+        return {weights.name: weights} if weights.stat().st_size <= LARGEST_COPY else {}
+    except FileNotFoundError:
+        return {}
 
 
 def _require(root: Path, path: Path) -> None:

@@ -11,13 +11,15 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from searchless_rl.checkout import main_checkout
 from searchless_rl.files import write_atomically
+from searchless_rl.tracking.clock import Interval
 from searchless_rl.tracking.places import DATABASE, sqlite_file, without_credentials
-from searchless_rl.tracking.views import NOTE_TAG, VIEW_TAG, experiment_note
+from searchless_rl.tracking.views import NOTE_TAG, experiment_note
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -26,7 +28,7 @@ ARTIFACT_SCHEME = "mlflow-artifacts:/"
 METRICS_A_CALL = 1000  # the server's limit
 ENTRIES_A_CALL = 100  # the server's limit on parameters
 FINISHED, RUNNING, KILLED = "FINISHED", "RUNNING", "KILLED"
-KEY = "searchless.key"
+KEY, SYNCED = "searchless.key", "searchless.synced"
 FOREIGN = {"mlflow", "requests", "sqlalchemy", "sqlite3"}
 
 # MLflow reads them when it is imported and at each request; what the user has set stays.
@@ -92,9 +94,19 @@ class Store:
             if not token:
                 return found
 
-    def create(self, name: str, key: str, tags: Mapping[str, str]) -> Run:
-        """Begin a run; it can be found by its key from then on."""
-        return self._connected.create_run(self._experiment, run_name=name, tags={KEY: key, **tags})
+    def create(self, name: str, key: str, tags: Mapping[str, str], ran: Interval | None = None) -> Run:
+        """Begin a run; it can be found by its key from then on.
+
+        Its time is that of `ran`, else now; when it was logged is its tag `searchless.synced` (UTC).
+        """
+        synced = datetime.now(UTC).isoformat(timespec="seconds")
+        run: Run = self._connected.create_run(
+            self._experiment,
+            run_name=name,
+            start_time=None if ran is None else ran.begin,
+            tags={KEY: key, SYNCED: synced, **tags},
+        )
+        return run
 
     def log_params(self, run: Run, params: Mapping[str, str]) -> None:
         """Log parameters; a repetition changes nothing."""
@@ -126,11 +138,19 @@ class Store:
         for name, path in files.items():
             if self._database is not None and address.startswith(ARTIFACT_SCHEME):
                 self._check_time()
-                folder = self._database.parent / "mlartifacts" / address.removeprefix(ARTIFACT_SCHEME)
-                write_atomically(folder / name, path.read_bytes())
+                write_atomically(self._artifacts(address) / name, path.read_bytes())
             else:
                 parent = name.rpartition("/")[0]
                 self._connected.log_artifact(run.info.run_id, str(path), parent or None)
+
+    def _artifacts(self, address: str) -> Path:
+        """The folder behind an address, which a database may not lead out of its own."""
+        assert self._database is not None
+        top = self._database.parent / "mlartifacts"
+        folder = (top / address.removeprefix(ARTIFACT_SCHEME)).resolve()
+        if not folder.is_relative_to(top.resolve()):
+            raise StoreUnusable(f"the database names the artifact folder {address}, which is outside {top}")
+        return folder
 
     def tag(self, run: Run, tags: Mapping[str, str]) -> None:
         """Set the tags that differ."""
@@ -138,15 +158,15 @@ class Store:
             if run.data.tags.get(name) != value:
                 self._connected.set_tag(run.info.run_id, name, value, synchronous=True)
 
-    def close(self, run: Run, status: str = FINISHED) -> None:
-        """End a run."""
+    def close(self, run: Run, status: str = FINISHED, ran: Interval | None = None) -> None:
+        """End a run, at the end of `ran` where that is known."""
         if run.info.status != status:
-            self._connected.set_terminated(run.info.run_id, status)
+            self._connected.set_terminated(run.info.run_id, status, None if ran is None else ran.end)
 
-    def show(self, view: str) -> None:
-        """Describe the experiment, and offer a saved view of its runs."""
+    def show(self, views: Mapping[str, str]) -> None:
+        """Describe the experiment, and offer saved views of its runs, by their tags."""
         tags = self._connected.get_experiment(self._experiment).tags
-        for name, value in {NOTE_TAG: experiment_note(self._experiment), VIEW_TAG: view}.items():
+        for name, value in {NOTE_TAG: experiment_note(self._experiment), **views}.items():
             if tags.get(name) != value:
                 self._connected.set_experiment_tag(self._experiment, name, value)
 
@@ -178,11 +198,11 @@ class Store:
                 "it back"
             )
         if found is not None:
-            return found.experiment_id
+            return str(found.experiment_id)
         location = ARTIFACT_SCHEME + re.sub(r"[^\w.-]+", "-", name) if self._database is not None else None
         # Without a kind, the first page that shows the experiment guesses one and writes it.
         tags = {"mlflow.experimentKind": "custom_model_development"}
-        return self._connected.create_experiment(name, location, tags)
+        return str(self._connected.create_experiment(name, location, tags))
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -215,7 +235,8 @@ def _prepare_database(database: Path) -> None:
 
     partial = _beside(database, ".part")
     partial.unlink(missing_ok=True)
-    SqlAlchemyStore(f"sqlite:///{partial}", ARTIFACT_SCHEME).engine.dispose()
+    store: Any = SqlAlchemyStore  # its constructor has no types
+    store(f"sqlite:///{partial}", ARTIFACT_SCHEME).engine.dispose()
     if not database.exists():
         partial.rename(database)
 
@@ -245,6 +266,11 @@ def _reason(error: BaseException) -> str:
 
 # What the libraries say of the same fault differs from call to call, and by the addresses of their objects.
 _MEANINGS = (
+    (
+        r"filesystem tracking backend",
+        "MLflow no longer writes to folders of files: name a database (sqlite:////path/mlflow.db), or set "
+        "MLFLOW_ALLOW_FILE_STORE=true",
+    ),
     (r"connection refused", "no server listens there (connection refused)"),
     (r"too many (\d+) error responses", r"the server answers \1"),
     (r"error code (\d+)", r"the server answers \1"),

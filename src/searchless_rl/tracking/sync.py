@@ -20,6 +20,7 @@ from searchless_rl.results.document import MalformedFile
 from searchless_rl.tracking.places import (
     NO_GIT,
     default_store,
+    experiment_name,
     git_commit,
     params_hash,
     shown_uri,
@@ -35,8 +36,9 @@ from searchless_rl.tracking.records import (
     read_curves,
     report_files,
 )
+from searchless_rl.tracking.shown import in_order, shortened
 from searchless_rl.tracking.store import FINISHED, KEY, KILLED, RUNNING, Store
-from searchless_rl.tracking.views import NOTE_TAG, REVISIONS, parent_note, saved_view
+from searchless_rl.tracking.views import NOTE_TAG, REVISIONS, parent_note, saved_views
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -158,7 +160,7 @@ class _Sync:
     trouble: str | None = None
 
     def __post_init__(self) -> None:
-        self.experiment = f"{self.params.tracking.experiment}/{self.params.scale}"
+        self.experiment = experiment_name(self.params)
         self.cells = [
             Cell.parse(text) for text in dict.fromkeys((*self.params.grid.cells, self.params.cell.id))
         ]
@@ -170,7 +172,7 @@ class _Sync:
         self.current: set[str] = set()
 
     def run(self) -> None:
-        """Do it all."""
+        """Mirror everything; what stopped it is `trouble`."""
         try:
             with self.store.opened(self.experiment):
                 self._mirror()
@@ -198,7 +200,7 @@ class _Sync:
         }
 
     def _attempt(self, name: str, action: Callable[[], None]) -> None:
-        """Do one item; its own faults are its own, those of the store end the sync."""
+        """Mirror one item: a fault of its files leaves it pending, a fault of the store ends the sync."""
         try:
             action()
         except (MissingFile, MalformedFile) as error:
@@ -249,17 +251,19 @@ class _Sync:
                 PARENT: parent.info.run_id,
                 REVISIONS: self.revision,
             }
-            run = self.store.create(record.name, record.key, tags)
+            run = self.store.create(record.name, record.key, tags, record.ran)
         if run.info.status != FINISHED:
             self.store.log_params(run, record.params)
-            self.store.log_metrics(run, curves)
             # At step 0, since MLflow draws what has other steps as curves, and this as bars to compare.
-            self.store.log_metrics(run, {name: [(0, value)] for name, value in record.metrics.items()})
+            self.store.log_metrics(
+                run, {name: [(0, value)] for name, value in in_order(record.metrics).items()}
+            )
+            self.store.log_metrics(run, curves)
             self.store.log_artifacts(run, record.artifacts)
         revisions = _revisions(run)
         if self.revision not in revisions:
             self.store.tag(run, {REVISIONS: ",".join([*revisions, self.revision][-KEPT_REVISIONS:])})
-        self.store.close(run)
+        self.store.close(run, ran=record.ran)
 
     def _drop_replaced(self) -> None:
         """Of each cell this revision keeps one run: files that changed under it have a newer one."""
@@ -278,13 +282,14 @@ class _Sync:
         content = hash_of_files(files)
         if parent.data.tags.get(FILES) != content:
             values = as_text(self.params.model_dump(exclude={"grid"}))
-            self.store.log_params(parent, values | {"grid.cells": " ".join(self.params.grid.cells)})
+            cells = shortened(" ".join(self.params.grid.cells), "artifact params.yaml")
+            self.store.log_params(parent, values | {"grid.cells": cells})
             self.store.log_artifacts(parent, files)
-        cells = [cell.id for cell in self.cells]
-        state = f"{len(set(cells) & set(self.done))} of {len(cells)}"
+        names = [cell.id for cell in self.cells]
+        state = f"{len(set(names) & set(self.done))} of {len(names)}"
         self.store.tag(parent, {FILES: content, "searchless.cells": state})
         self.store.close(parent)
-        self.store.show(saved_view(self.revision, parent.info.start_time))
+        self.store.show(saved_views(self.revision, parent.info.start_time))
 
     def _common_tags(self) -> dict[str, str]:
         tags = {"searchless.scale": self.params.scale, "searchless.params_sha256": self.params_hash}

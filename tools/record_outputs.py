@@ -1,7 +1,7 @@
-"""Run the commands that README.md shows and put their real output below them.
+"""Run the commands that docs/dvc.md shows and put their real output below them.
 
-    python docs/record_outputs.py          # rewrite README.md
-    python docs/record_outputs.py --check  # only say whether it is up to date
+    python tools/record_outputs.py          # rewrite docs/dvc.md
+    python tools/record_outputs.py --check  # only say whether it is up to date
 
 A command is named in a comment, ``<!-- $ dvc metrics show --md -->``, directly above a fenced block; the
 content of the block is replaced by what the command prints. Nothing else in the file changes.
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "dvc.md"
 BLOCK = re.compile(
     r"(<!-- \$ (?P<command>[^\n]*?) -->\n```[a-z]*\n)(?P<output>.*?)(^```$)", re.DOTALL | re.MULTILINE
 )
@@ -38,18 +38,18 @@ def output_of(command: str) -> str:
 
 
 def main() -> int:
-    """Rewrite or check the README."""
+    """Rewrite or check the page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
-    before = README.read_text(encoding="utf-8")
+    before = PAGE.read_text(encoding="utf-8")
     after = BLOCK.sub(lambda block: f"{block[1]}{output_of(block['command'])}{block[4]}", before)
     if arguments.check:
-        print("README.md is up to date" if after == before else "README.md shows outdated output")
+        print("docs/dvc.md is up to date" if after == before else "docs/dvc.md shows outdated output")
         return int(after != before)
-    README.write_text(after, encoding="utf-8")
+    PAGE.write_text(after, encoding="utf-8")
     return 0
 
 
