@@ -18,11 +18,11 @@ from made_results import (
 )
 
 from searchless_rl.claims.deviations import deviations, write_deviations
+from searchless_rl.claims.published import published, write_published
 from searchless_rl.params import load_params
 from searchless_rl.reports.formats import Source
 from searchless_rl.reports.latex import PACKAGES
 from searchless_rl.reports.listings import write_paired, write_recovery
-from searchless_rl.reports.published import published, write_published
 from searchless_rl.reports.recovery import recovery_table
 from searchless_rl.reports.stage import build_tables
 from searchless_rl.reports.table4 import table4, write_table4
