@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from searchless_rl.board import encode_game, move_index
-from searchless_rl.evaluation.candidates import COLUMNS, TOP, choose_examples, judge_candidates
+from searchless_rl.evaluation.candidates import TOP, choose_examples, judge_candidates
+from searchless_rl.evaluation.names import CANDIDATE_COLUMNS
 from searchless_rl.evaluation.recovery import (
     decisive_positions,
     exclusive,
@@ -197,7 +198,7 @@ def test_candidates_agree_with_one_position_at_a_time(networks, items):
 
     players = {name: Evaluator(network, 8) for name, network in networks.items()}
     frame = judge_candidates(asked, items, players, oracle)
-    assert list(frame.columns) == list(COLUMNS)
+    assert list(frame.columns) == list(CANDIDATE_COLUMNS)
     assert judge_candidates(asked, items, players)["oracle"].isna().all()
     for item, turn, (fen, moves) in zip(chosen, asked["turn"], questions, strict=True):
         rows = frame[frame["puzzle_id"] == item.puzzle.id]
@@ -223,7 +224,8 @@ def test_candidates_agree_with_one_position_at_a_time(networks, items):
             assert row.winning == (row.move in item.winning[turn])
             after = board.copy()
             after.push_uci(row.move)
-            if after.is_game_over(claim_draw=False):
+            assert row.by_rule == after.is_game_over(claim_draw=False)
+            if row.by_rule:
                 assert row.value == (1.0 if after.is_checkmate() else 0.5)
                 continue
             win, draw, _ = _ask(networks["base"], item.puzzle.fen, [*history, row.move], after)[1]
@@ -248,6 +250,7 @@ def test_a_mating_candidate_is_worth_everything(networks):
     mate = Puzzle("mate1", "6k1/5ppp/8/8/8/8/5PPP/R5K1 b - - 0 1", ("g8h8", "a1a8"), 900, (), "")
     rows = judge_candidates(example, [SuiteItem(mate, winning_sets(mate))], players)
     assert rows.loc[rows["move"] == "a1a8", "value"].item() == 1.0
+    assert rows["by_rule"].tolist() == rows["move"].eq("a1a8").tolist()
 
 
 def test_an_unknown_example_is_named(networks, items):
@@ -260,7 +263,7 @@ def test_an_unknown_example_is_named(networks, items):
 
 def test_no_examples_make_an_empty_frame():
     none = pd.DataFrame({"recovered_by": [], "puzzle_id": [], "rating": [], "turn": []})
-    assert list(judge_candidates(none, [], {}).columns) == list(COLUMNS)
+    assert list(judge_candidates(none, [], {}).columns) == list(CANDIDATE_COLUMNS)
 
 
 def test_the_stages_write_what_the_functions_say_and_the_same_bytes_twice(tmp_path, networks, items):

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import torch
 
-from searchless_rl.board import encode_game, move_index
+from searchless_rl.board import LegalMoves, encode_game, move_index
 from searchless_rl.evaluation import tactics
 from searchless_rl.evaluation.stage import run_tactics
-from searchless_rl.evaluation.tactics import score_suite, summarize
+from searchless_rl.evaluation.tactics import log_winning_mass, score_suite, solution_nll, summarize
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
 from searchless_rl.suites.files import SuiteItem, write_suite
@@ -154,6 +154,9 @@ def test_results_do_not_depend_on_chunks_batches_or_order(pytestconfig, monkeypa
     assert seen == [7, 7, 7, 7, 2]
     for piece, frame in zip(pieces, whole, strict=True):
         pd.testing.assert_frame_equal(piece, frame)
+    monkeypatch.setattr(tactics, "BLOCK", 13)
+    for piece, frame in zip(score_suite(Evaluator(network, batch_size=64), items), whole, strict=True):
+        pd.testing.assert_frame_equal(piece, frame)
     backwards = score_suite(Evaluator(network, batch_size=64), items[::-1])
     pd.testing.assert_frame_equal(backwards.puzzles[::-1].reset_index(drop=True), whole.puzzles)
     keys = ["puzzle_id", "turn"]
@@ -203,6 +206,28 @@ def test_a_hand_made_line_has_the_product_of_its_probabilities():
     assert scores.puzzles["ties"][0] == scores.positions["tied"].sum() == 1
     figures = summarize(scores.puzzles)
     assert figures["geometric_mean"] == pytest.approx(0.05, rel=1e-6)
+
+
+def test_the_solution_nll_is_the_papers_sum():
+    """Two puzzles, of two positions and one: −log(0.5 + 0.1) − log 0.25 and −log 1; nothing has no mass."""
+    legal = LegalMoves(np.arange(7), np.array([0, 0, 0, 1, 1, 2, 2]), np.array([0, 3, 5, 7]))
+    log_policy = np.log([0.5, 0.4, 0.1, 0.75, 0.25, 0.3, 0.7])
+    wins = np.array([1, 0, 1, 0, 1, 1, 1], bool)
+    masses = log_winning_mass(log_policy, wins, legal)
+    assert np.exp(masses).tolist() == pytest.approx([0.6, 0.25, 1.0])
+    found = solution_nll(masses, np.array([0, 0, 1]), 2)
+    assert found.tolist() == pytest.approx([-math.log(0.6) - math.log(0.25), 0.0], abs=1e-15)
+    lost = log_winning_mass(log_policy, np.array([0, 0, 0, 1, 1, 1, 1], bool), legal)
+    assert solution_nll(lost, np.array([0, 0, 1]), 2)[0] == math.inf
+
+
+def test_planes_come_in_blocks_of_the_same_positions(puzzles):
+    asked = tactics._solver_positions(_items(puzzles[:9]))
+    whole = np.concatenate([games.planes() for games in asked.games])
+    for size in (1, 4, 5, len(whole), len(whole) + 1):
+        blocks = list(asked.planes(size))
+        assert {len(block) for block in blocks[:-1]} <= {size}
+        assert np.array_equal(np.concatenate(blocks), whole)
 
 
 def test_positions_tell_what_was_played_and_what_was_ranked():

@@ -1,5 +1,7 @@
 """Made-up results for tests of reports, and results as if a run had measured what the paper prints."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
@@ -12,6 +14,8 @@ from searchless_rl.statistics.intervals import wilson
 
 FORWARD, REVERSE = "forward_kl-adaptive-0.01-s0", "reverse_kl-adaptive-0.01-s0"
 NONE, FIXED = "none-adaptive-0-s0", "forward_kl-fixed-0.01-s0"
+PAPER = Path(__file__).resolve().parents[2] / "data" / "paper"
+"""The paper's printed numbers."""
 _NAMES = {"frozen_base": "base", "puzzle_tuned": "control"}
 _MEANS = {"gm": "geometric", "am": "arithmetic"}
 

@@ -8,6 +8,7 @@ import pytest
 from made_results import (
     FIXED,
     FORWARD,
+    PAPER,
     REVERSE,
     paper_selection,
     paper_tables,
@@ -56,7 +57,7 @@ def test_tables_with_the_papers_numbers_compile_and_fit(tmp_path, root):
     paper, source = root / "data" / "paper", Source("bt4", "paper")
     write_table6(paper_selection(printed_selection(paper)), tmp_path / "table6", source)
     write_published(published(paper, paper_tables(paper)), tmp_path / "published", source, "bt4")
-    write_recovery(recovery_table(random_recovery()), tmp_path / "recovery", source)
+    write_recovery(recovery_table(random_recovery(), PAPER), tmp_path / "recovery", source)
     scores = random_scores(models=("base", REVERSE, FORWARD, FIXED))
     write_table4(table4(scores), tmp_path / "table4", source, 0.01)
     write_paired(compare_models(scores), tmp_path / "paired", source)

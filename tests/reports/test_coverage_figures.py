@@ -11,7 +11,7 @@ import pytest
 from searchless_rl.evaluation import coverage_stage
 from searchless_rl.evaluation.coverage import Lines, coverage_bounds, draws_to_cover, lines_bounds
 from searchless_rl.reports.coverage import Shown, coverage_table, shown_arms, write_coverage_table
-from searchless_rl.reports.coverage_plot import COLOURS, draw_panels
+from searchless_rl.reports.coverage_plot import COLOURS, MARKERS, draw_panels, draws_text
 from searchless_rl.reports.figure7 import draw_figure7, figure7_data
 from searchless_rl.reports.figure10 import draw_figure10, figure10_data
 from searchless_rl.reports.formats import Source
@@ -121,18 +121,19 @@ def test_what_the_cut_leaves_open_is_missing_and_says_so(tmp_path):
 
 def test_curves_have_the_colour_of_the_term_and_the_dashes_of_the_policy(shown):
     figure = draw_panels(figure10_data(shown), (6.9, 2.6), "")
-    assert [axes.get_title() for axes in figure.axes] == [
+    assert [axes.get_title() for axes in figure.axes[:3]] == [
         "Ruy Lopez, Closed", "Najdorf, English Attack", "QGD, Tartakower",
     ]  # fmt: skip
-    for axes in figure.axes:
+    for axes in figure.axes[:3]:
         curves = [line for line in axes.lines if len(line.get_xdata()) == len(GRID)]
-        markers = [line for line in axes.lines if line.get_marker() == "o"]
+        markers = [line for line in axes.lines if len(line.get_xdata()) == 1 and line.get_ydata()[0] > 0.9]
         assert len(curves) == len(markers) == 10
         for (term, tau), curve, marker in zip(
             [("base", "fixed"), ("base", "adaptive"), *ARMS], curves, markers, strict=True
         ):
             assert curve.get_color() == marker.get_color() == COLOURS[term]
             assert curve.is_dashed() == (tau == "fixed")
+            assert marker.get_marker() == MARKERS[term]
             assert (marker.get_markerfacecolor() == "white") == (tau == "fixed")
             count = COUNTS[term] + 2 * (tau == "fixed")
             draws = marker.get_xdata()[0]
@@ -141,6 +142,28 @@ def test_curves_have_the_colour_of_the_term_and_the_dashes_of_the_policy(shown):
             assert marker.get_ydata()[0] == pytest.approx(0.95, abs=0.02 if draws > 1 else 0.051)
     assert COLOURS["forward_kl"] == TERM_COLOURS["forward_kl"]
     plt.close(figure)
+
+
+def test_the_numbers_are_written_and_the_line_is_named(shown, tmp_path):
+    frame = figure10_data(shown)
+    figure = draw_panels(frame, (6.9, 3.3), "")
+    panel, table = figure.axes[0], figure.axes[-1]
+    assert "95 %" in [text.get_text() for text in panel.texts]
+    words = [text.get_text() for text in table.texts]
+    for label, rows in frame.groupby("model"):
+        draws = rows["draws_95_low"].iloc[0]
+        assert words.count(f"{draws:,}") >= 3, label  # at each of three positions
+    assert not any(word.strip() == "" for word in words)
+    plt.close(figure)
+
+
+def test_draws_are_written_to_the_digits_their_bounds_agree_in():
+    assert draws_text(1234567, 1234567) == "1,234,567"
+    assert draws_text(24582, 24592) == "24,600"
+    assert draws_text(74100, 75400) == "74,100–75,400"
+    assert draws_text(74600, 75400) == "75,000"
+    assert draws_text(1, 1) == "1"
+    assert draws_text(3000, pd.NA) == "≥ 3,000"
 
 
 def test_figures_are_byte_identical_when_drawn_again(shown, tmp_path):
@@ -172,7 +195,7 @@ def test_a_damaged_summary_is_named(shown, text):
     path = shown["none-fixed"].folder / "summary.json"
     path.write_text(text)
     for build in (figure7_data, coverage_table):
-        with pytest.raises(ValueError, match=r"none-fixed/summary\.json: "):
+        with pytest.raises(ValueError, match=r"none-fixed/summary\.json"):
             build(shown)
 
 

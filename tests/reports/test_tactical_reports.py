@@ -5,11 +5,12 @@ import math
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-from made_results import FORWARD, REVERSE
+from made_results import FORWARD, PAPER, REVERSE
 from made_results import random_recovery as _random_recovery
 from made_results import random_scores as _random_scores
+from matplotlib.text import Text
 
-from searchless_rl.evaluation.candidates import COLUMNS
+from searchless_rl.evaluation.names import CANDIDATE_COLUMNS
 from searchless_rl.reports import figure9
 from searchless_rl.reports.figure6 import draw_figure6, figure6_data
 from searchless_rl.reports.figure8 import draw_figure8, figure8_data
@@ -31,6 +32,7 @@ def test_figure6_has_paired_gains_by_depth_and_rating():
         for depth, suite in MATES.items():
             gains = scores[model][suite]["log_probability"] - scores["base"][suite]["log_probability"]
             assert depths.loc[depth, "gain"] == pytest.approx(gains.mean())
+            assert depths.loc[depth, "loss_nats"] == -depths.loc[depth, "gain"]
         tuned, base = scores[model]["main"], scores["base"]["main"]
         ratings = mine[mine["panel"] == "rating"].set_index("bin")
         accuracy = mine[mine["panel"] == "accuracy by rating"].set_index("bin")
@@ -44,6 +46,7 @@ def test_figure6_has_paired_gains_by_depth_and_rating():
             a, b = tuned.loc[inside, "solved"], base.loc[inside, "solved"]
             pair = Pair((a & b).sum(), (a & ~b).sum(), (~a & b).sum(), (~a & ~b).sum())
             assert accuracy.loc[low, "gain"] == pytest.approx(a.mean() - b.mean())
+            assert math.isnan(accuracy.loc[low, "loss_nats"])
             assert accuracy.loc[low, ["low", "high"]].tolist() == pytest.approx(paired_interval(pair))
     assert (data["low"] <= data["gain"]).all()
     assert (data["gain"] <= data["high"]).all()
@@ -67,7 +70,7 @@ def test_a_model_that_changes_nothing_recovers_nothing(tmp_path):
     frame = _random_recovery(puzzles=40, models=(FORWARD,))
     for column in [name for name in frame.columns if name.endswith(" base")]:
         frame[column.replace("base", FORWARD)] = frame[column]
-    table = recovery_table(frame).set_index(["model", "statistic"])["value"]
+    table = recovery_table(frame, PAPER).set_index(["model", "statistic"])["value"]
     assert table[FORWARD, "positions recovered"] == table[FORWARD, "puzzles given back"] == 0
     assert math.isnan(table[FORWARD, "median lead over the solution, recovered"])
     draw_figure8(figure8_data(frame), tmp_path / "figure8", "mini")
@@ -76,7 +79,7 @@ def test_a_model_that_changes_nothing_recovers_nothing(tmp_path):
 def test_figure8_draws_the_numbers_of_the_table():
     frame = _random_recovery()
     data = figure8_data(frame).set_index(["model", "panel", "group"])
-    table = recovery_table(frame).set_index(["model", "statistic"])
+    table = recovery_table(frame, PAPER).set_index(["model", "statistic"])
     for model in (FORWARD, REVERSE):
         for panel, statistic in (
             ("recovered by probability", "recovered, solution at {}"),
@@ -116,10 +119,10 @@ def _candidates(examples, oracle=math.nan):
                     "last_move": "g8f6", "move": move, "marked": winning, "winning": winning,
                     "rank": place + 1, "base": 0.5 - 0.2 * place, "forward": 0.1 + 0.5 * place,
                     "reverse": 0.4 - 0.1 * place,
-                    "value": 0.3 + 0.7 * place, "oracle": oracle,
+                    "value": 0.3 + 0.7 * place, "by_rule": winning, "oracle": oracle,
                 }
             )  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(CANDIDATE_COLUMNS))
 
 
 def _texts(monkeypatch, candidates, stem):
@@ -127,7 +130,7 @@ def _texts(monkeypatch, candidates, stem):
     seen = []
 
     def keep(figure, data, stem):
-        seen.extend(text.get_text() for axis in figure.axes for text in axis.texts)
+        seen.extend(text.get_text() for text in figure.findobj(Text) if text.get_text())
 
     monkeypatch.setattr(figure9, "write_figure", keep)
     draw_figure9(candidates, stem, "mini")
@@ -137,29 +140,38 @@ def _texts(monkeypatch, candidates, stem):
 def test_figure9_shows_each_candidate_with_its_verdicts(monkeypatch, tmp_path):
     examples = [("forward", "aaaaa"), ("forward", "bbbbb"), ("forward", "ccccc"), ("reverse", "ddddd")]
     texts = _texts(monkeypatch, _candidates(examples), tmp_path)
-    assert texts.count("Qxf7#") == texts.count("Qxe5+") == 4
-    assert texts.count("100") == 4
+    assert texts.count("4.Qxf7#") == texts.count("4.Qxe5+") == 4
+    assert texts.count("mate") == 4  # by the rules, not 100 of the value head
+    assert "100" not in texts
+    assert texts.count("30") == texts.count("rank") == 4
     assert texts.count("60.0") == 4
-    assert texts.count("oracle: set stockfish.path") == 4
-    assert texts.count("–") == 8
     assert "aaaaa, rated 1234, White to move" in texts
-    assert "The reverse-KL anchor has\nonly 1 exclusive recovery\nwhere the two part." in texts
+    assert "The reverse-KL anchor has only 1 exclusive recovery where the two part." in texts
     assert not any(text.startswith("The forward-KL prior has") for text in texts)
     assert sum(text == "♚" for text in texts) == 8  # one glyph for both colours, two kings a board
 
 
-def test_figure9_shows_the_oracle_where_there_is_one(monkeypatch, tmp_path):
+def test_figure9_has_the_oracles_column_where_an_oracle_was_asked(monkeypatch, tmp_path):
     texts = _texts(monkeypatch, _candidates([("forward", "aaaaa")], oracle=0.97), tmp_path)
     assert texts.count("97") == 2
-    assert "oracle: set stockfish.path" not in texts
+    assert texts.count("SF") == 1
+    without = _texts(monkeypatch, _candidates([("forward", "aaaaa")]), tmp_path)
+    assert not any("SF" in text or "oracle" in text or "stockfish" in text.lower() for text in without)
+
+
+def test_figure9_numbers_blacks_moves_and_names_a_drawing_one(monkeypatch, tmp_path):
+    candidates = _candidates([("forward", "aaaaa")]).iloc[:1].assign(
+        fen="7K/8/8/8/8/1k6/1P6/8 b - - 0 30", last_move="h7h8", move="b3b2", value=0.5, by_rule=True
+    )  # fmt: skip
+    texts = _texts(monkeypatch, candidates, tmp_path)
+    assert "30…Kxb2" in texts
+    assert "draw" in texts
 
 
 def test_figure9_of_nothing_says_so(monkeypatch, tmp_path):
     texts = _texts(monkeypatch, _candidates([]), tmp_path)
-    assert texts == [
-        "The forward-KL prior has\nno exclusive recovery\nwhere the two part.",
-        "The reverse-KL anchor has\nno exclusive recovery\nwhere the two part.",
-    ]
+    for name in ("forward-KL prior", "reverse-KL anchor"):
+        assert f"The {name} has no exclusive recovery where the two part." in texts
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,10 @@ def log_probabilities(logits: np.ndarray, legal: LegalMoves) -> np.ndarray:
     Returns:
         float64 [M], aligned with `legal.index`.
     """
-    scores = logits[legal.row, legal.index].astype(np.float64)
+    scores: np.ndarray = logits[legal.row, legal.index].astype(np.float64)
     scores -= np.maximum.reduceat(scores, legal.start[:-1])[legal.row]
-    return scores - np.log(np.add.reduceat(np.exp(scores), legal.start[:-1]))[legal.row]
+    scores -= np.log(np.add.reduceat(np.exp(scores), legal.start[:-1]))[legal.row]
+    return scores
 
 
 def ranks(logits: np.ndarray, legal: LegalMoves) -> np.ndarray:

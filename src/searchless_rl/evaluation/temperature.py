@@ -13,7 +13,8 @@ COLDEST = 1e-8
 def wdl_entropy(wdl: np.ndarray) -> np.ndarray:
     """Entropy in nats, float64 [N] in 0 to ln 3, of win/draw/loss probabilities [N, 3]."""
     wide = wdl.astype(np.float64)
-    return -(wide * np.log(np.where(wide > 0, wide, 1.0))).sum(1)
+    entropy: np.ndarray = -(wide * np.log(np.where(wide > 0, wide, 1.0))).sum(1)
+    return entropy
 
 
 def temper(log_policy: np.ndarray, legal: LegalMoves, tau: np.ndarray) -> np.ndarray:

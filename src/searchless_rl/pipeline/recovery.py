@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from searchless_rl.evaluation.candidates import FORWARD, REVERSE, Oracle, choose_examples, judge_candidates
+from searchless_rl.evaluation.candidates import Oracle, choose_examples, judge_candidates
+from searchless_rl.evaluation.names import FORWARD, REVERSE
 from searchless_rl.evaluation.oracle import stockfish_oracle
 from searchless_rl.evaluation.recovery import side_by_side
 from searchless_rl.evaluation.stage import write_parquet

@@ -25,7 +25,7 @@ class Arrow(NamedTuple):
 
 
 def draw_board(axis: Axes, fen: str, *, last_move: str, arrows: Iterable[Arrow], piece_size: float) -> None:
-    """Draw a position from the side to move's point of view, its last move's squares tinted.
+    """Draw a position from the side to move's point of view, its last move's squares tinted (paper Figure 9).
 
     Args:
         axis: emptied of ticks and frame.
@@ -75,9 +75,9 @@ def draw_board(axis: Axes, fen: str, *, last_move: str, arrows: Iterable[Arrow],
         )
     files = "abcdefgh" if is_white else "hgfedcba"
     for place in range(8):
-        axis.text(place, -0.62, files[place], fontsize=5, ha="center", va="top")
+        axis.text(place, -0.6, files[place], fontsize=7, ha="center", va="top")
         axis.text(
-            -0.62, place, str(place + 1 if is_white else 8 - place), fontsize=5, ha="right", va="center"
+            -0.62, place, str(place + 1 if is_white else 8 - place), fontsize=7, ha="right", va="center"
         )
     axis.set_xlim(-0.5, 7.5)
     axis.set_ylim(-0.5, 7.5)

@@ -13,7 +13,7 @@ from searchless_rl.cells import Tau, Term
 from searchless_rl.evaluation.tabiyas import START
 from searchless_rl.reports.formats import MISSING, Source, write_table
 from searchless_rl.results.document import Document
-from searchless_rl.results.names import POLICIES, POLICY_OF_TAU, TERM_NAMES, Policy
+from searchless_rl.results.names import POLICIES, POLICY_OF_TAU, SHARE, TERM_NAMES, Policy
 
 POLICY_NAMES: dict[Policy, str] = {"raw": "raw π", "adaptive": "tempered μ"}
 POSITION_NAMES = {
@@ -160,9 +160,9 @@ def write_coverage_table(frame: pd.DataFrame, stem: Path, source: Source) -> Non
         title="trajectory coverage",
         source=source,
         note=(
-            "Draws: the least number of sampled lines whose expected distinct mass is 95 %. Lines: the least "
-            "number that holds 95 %. Both lie between the bounds that the cut mass leaves; one number where "
-            "the bounds agree. Entropy of the line distribution in nats, at least."
+            f"Draws: the least number of sampled lines whose expected distinct mass is {SHARE:.0%}. Lines: "
+            f"the least number that holds {SHARE:.0%}. Both lie between the bounds that the cut mass leaves; "
+            "one number where the bounds agree. Entropy of the line distribution in nats, at least."
         ),
         columns={
             "Exploration term": lambda row: TERM_NAMES.get(row["term"], "Frozen base"),

@@ -11,9 +11,7 @@ import pandas as pd
 from searchless_rl.evaluation.tabiyas import START
 from searchless_rl.reports.coverage import Shown, coverage_curves
 from searchless_rl.reports.coverage_plot import draw_panels
-from searchless_rl.reports.style import write_figure
-
-PAGE_WIDTH = 6.9  # inches, both columns of a page
+from searchless_rl.reports.style import DOUBLE_WIDTH, write_figure
 
 
 def figure10_data(shown: Mapping[str, Shown]) -> pd.DataFrame:
@@ -23,6 +21,6 @@ def figure10_data(shown: Mapping[str, Shown]) -> pd.DataFrame:
 
 def draw_figure10(frame: pd.DataFrame, stem: Path, scale: str) -> None:
     """Draw and write Figure 10 (PDF, PNG, CSV)."""
-    figure = draw_panels(frame, (PAGE_WIDTH, 2.6), f"Opening tabiyas ({scale} scale)")
+    figure = draw_panels(frame, (DOUBLE_WIDTH, 3.3), f"Opening tabiyas ({scale} scale)")
     write_figure(figure, frame, stem)
     plt.close(figure)

@@ -10,12 +10,18 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from searchless_rl.cells import DECADES
+from searchless_rl.cells import DECADES, format_beta
 from searchless_rl.reports.style import BASE_COLOUR, COLUMN_WIDTH, TERM_COLOURS, use_style, write_figure
 from searchless_rl.results.models import Measured
 from searchless_rl.results.names import BASE
 
 ARM, UNREGULARIZED, SUITE = "forward_kl-adaptive", "none-adaptive", "main"
+_SERIES = {
+    "decade": ("o", True, "decades"),
+    "half-decade": ("o", False, "half-decades"),
+    "requested": ("D", True, "requested"),
+}
+"""Series on the curve -> marker, whether it is filled, label."""
 
 
 def figure5_data(models: Sequence[Measured]) -> pd.DataFrame:
@@ -67,17 +73,14 @@ def _row(series: str, model: Measured) -> dict[str, Any]:
 def draw_figure5(data: pd.DataFrame, stem: Path, scale: str) -> None:
     """Draw and write Figure 5 (PDF, PNG, CSV)."""
     use_style()
-    figure, axes = plt.subplots(figsize=(COLUMN_WIDTH, 2.5), layout="constrained")
-    _reference(axes, data, "base", "frozen base", BASE_COLOUR, "--")
-    _reference(axes, data, "unregularized", "no regularizer (β = 0)", TERM_COLOURS["none"], ":")
-    curve = data[data["series"].isin(["decade", "half-decade"])].sort_values("beta")
+    figure, axes = plt.subplots(figsize=(COLUMN_WIDTH, 2.7), layout="constrained")
+    _reference(axes, data, "base", "frozen\nbase", BASE_COLOUR, "--")
+    _reference(axes, data, "unregularized", "β = 0", TERM_COLOURS["none"], ":")
+    swept = data["series"].isin(["decade", "half-decade"])
+    curve = data[swept].sort_values("beta")
     colour = TERM_COLOURS["forward_kl"]
     axes.plot(curve["beta"], 100 * curve["error"], color=colour, zorder=2)
-    for series, filled, marker in (
-        ("decade", True, "o"),
-        ("half-decade", False, "o"),
-        ("requested", True, "D"),
-    ):
+    for series, (marker, filled, label) in _SERIES.items():
         points = data[data["series"] == series]
         if points.empty:
             continue
@@ -92,25 +95,38 @@ def draw_figure5(data: pd.DataFrame, stem: Path, scale: str) -> None:
             capsize=2,
             elinewidth=0.8,
             zorder=3,
-            label=f"forward-KL prior ({series})",
+            label=label,
         )
+    if len(curve):
+        _mark_trough(axes, curve)
     axes.set_xscale("log")
-    axes.set_xlabel("coefficient β")
+    if len(curve):
+        axes.set_xlim(right=6 * curve["beta"].max())  # room for the names of the reference lines
+    axes.set_xlabel("coefficient β of the forward-KL prior, τ adaptive")
     axes.set_ylabel("puzzle error (%)")
-    puzzles = f"{SUITE} suite, n = {data['n'].max()}" if len(data) else "nothing measured yet"
+    puzzles = f"{SUITE} suite, n = {data['n'].max():,}" if len(data) else "nothing measured yet"
     axes.set_title(f"{puzzles}, 95 % intervals ({scale} scale)")
-    if len(data):
-        axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=2, columnspacing=1.0, handlelength=1.6
-        )
+    axes.margins(y=0.2)  # room for the legend above and the lowest point's number below
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="upper left", ncols=3, columnspacing=1.0, handlelength=1.0, borderaxespad=0.0)
     write_figure(figure, data, stem)
     plt.close(figure)
 
 
-def _reference(
-    axes: Axes, data: pd.DataFrame, series: str, label: str, colour: tuple[float, float, float], line: str
-) -> None:
+def _mark_trough(axes: Axes, curve: pd.DataFrame) -> None:
+    """Ring and write down the lowest point, of equals the smallest beta."""
+    lowest = curve.sort_values("error", kind="stable").iloc[0]
+    where = (lowest["beta"], 100 * lowest["error"])
+    axes.plot(*where, "o", markersize=9, markerfacecolor="none", markeredgecolor="black", zorder=4)
+    text = f"ring: lowest, {where[1]:.1f} % at β = {format_beta(float(lowest['beta']))}"
+    axes.text(0.02, 0.02, text, transform=axes.transAxes, fontsize=7)
+
+
+def _reference(axes: Axes, data: pd.DataFrame, series: str, label: str, colour: str, line: str) -> None:
+    """A model without a beta: its error with the band of its interval, named right of the curve."""
     rows = data[data["series"] == series]
     for error, low, high in zip(rows["error"], rows["low"], rows["high"], strict=True):
-        axes.axhspan(100 * low, 100 * high, color=colour, alpha=0.08, linewidth=0)
-        axes.axhline(100 * error, color=colour, linestyle=line, linewidth=1.0, label=label)
+        axes.axhspan(100 * low, 100 * high, color=colour, alpha=0.1, linewidth=0)
+        axes.axhline(100 * error, color=colour, linestyle=line, linewidth=1.0)
+        style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "linespacing": 0.9}
+        axes.text(0.99, 100 * error, label, ha="right", va="center", backgroundcolor="white", **style)

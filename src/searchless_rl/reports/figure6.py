@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
-from searchless_rl.reports.style import DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.cells import format_beta
+from searchless_rl.reports.style import (
+    BASE_COLOUR,
+    DOUBLE_WIDTH,
+    TERM_COLOURS,
+    TERM_MARKERS,
+    use_style,
+    write_figure,
+)
 from searchless_rl.results.names import BASE, MAIN, MATES, TAU_NAMES, TERM_NAMES, identity
 from searchless_rl.results.scores import Scores
 from searchless_rl.statistics.bootstrap import mean_gain
@@ -19,8 +27,15 @@ from searchless_rl.statistics.paired import align, count_pair, paired_interval
 
 BIN_WIDTH, LAST_BIN = 200, 2600
 DEPTH, RATING, ACCURACY = "mate depth", "rating", "accuracy by rating"
-MARKERS = {"none": "o", "entropy": "s", "reverse_kl": "^", "forward_kl": "D"}
-COLUMNS = ("panel", "model", "term", "tau", "beta", "seed", "bin", "label", "n", "gain", "low", "high")
+COLUMNS = (
+    *("panel", "model", "term", "tau", "beta", "seed", "bin", "label", "n"),
+    *("gain", "low", "high", "loss_nats"),
+)
+_TITLES = {
+    DEPTH: "solution probability, mates",
+    RATING: "solution probability, main suite",
+    ACCURACY: "accuracy, main suite",
+}
 
 
 def rating_bins(ratings: pd.Series) -> pd.Series:
@@ -36,15 +51,18 @@ def bin_label(low: int) -> str:
 def figure6_data(scores: Scores, seed: int = 0) -> pd.DataFrame:
     """Gains of every model over the base, on the same puzzles; bins without puzzles are left out.
 
+    The paper plots Table 4's models: every term at the headline beta and the adaptive temperature.
+
     Args:
         scores: of the base and the models, with the main suite and those of `scores.MATES`.
         seed: of the bootstrap.
 
     Returns:
         Columns panel ("mate depth", "rating", "accuracy by rating"), model, term, tau, beta, seed, bin
-        (depth, or lower end of the rating bin), label, n (puzzles), gain, low, high. In the first two panels
-        the gain is the mean of log p* − log p*_base (nats) with a 95 % bootstrap interval, in the third the
-        difference of accuracies (fraction) with `paired_interval`.
+        (depth, or lower end of the rating bin), label, n (puzzles), gain, low, high, loss_nats. In the first
+        two panels the gain is the mean of log p* − log p*_base (nats) with a 95 % bootstrap interval, and
+        loss_nats, its opposite, is what section 3.3 quotes of the entropy bonus; in the third the gain is the
+        difference of accuracies (fraction) with `paired_interval`, and loss_nats is missing.
 
     Raises:
         ValueError: a model was not asked the same puzzles as the base.
@@ -66,7 +84,7 @@ def figure6_data(scores: Scores, seed: int = 0) -> pd.DataFrame:
         rows += [_retention(RATING, model, low, bin_label(low), a, b, seed) for low, a, b in parts]
         rows += [_accuracy(model, low, bin_label(low), a, b) for low, a, b in parts]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    frame = frame.astype({"bin": "int64", "n": "int64", "seed": "Int64"})
+    frame = frame.astype({"bin": "int64", "n": "int64", "seed": "Int64", "loss_nats": "float64"})
     place = frame["panel"].map([DEPTH, RATING, ACCURACY].index)
     return frame.iloc[place.argsort(kind="stable")].reset_index(drop=True)
 
@@ -88,67 +106,51 @@ def _row(
     panel: str, model: str, place: int, label: str, n: int, gain: float, low: float, high: float
 ) -> dict[str, Any]:
     where = {"panel": panel, "bin": place, "label": label}
-    return identity(model) | where | {"n": n, "gain": gain, "low": low, "high": high}
+    loss = None if panel == ACCURACY else 0.0 - gain  # no negative zero
+    return identity(model) | where | {"n": n, "gain": gain, "low": low, "high": high, "loss_nats": loss}
 
 
 def draw_figure6(data: pd.DataFrame, stem: Path, scale: str) -> None:
-    """Draw and write Figure 6 (PDF, PNG, CSV): a row of panels for each sampling temperature."""
+    """Draw and write Figure 6 (PDF, PNG, CSV)."""
     use_style()
-    temperatures = [tau for tau in TAU_NAMES if tau in set(data["tau"])] or list(TAU_NAMES)[:1]
-    figure, grid = plt.subplots(
-        len(temperatures),
-        3,
-        figsize=(DOUBLE_WIDTH, 0.8 + 1.8 * len(temperatures)),
-        layout="constrained",
-        width_ratios=[1, 1.35, 1.35],
-        sharex="col",
-        sharey="col",
-        squeeze=False,
+    figure, row = plt.subplots(
+        1, 3, figsize=(DOUBLE_WIDTH, 2.7), layout="constrained", width_ratios=[1, 1.3, 1.3]
     )
-    titles = {
-        DEPTH: "solution probability, mates",
-        RATING: "solution probability, main suite",
-        ACCURACY: "accuracy, main suite",
-    }
-    for axes, tau in zip(grid, temperatures, strict=True):
-        for axis, (panel, title) in zip(axes, titles.items(), strict=True):
-            shown = data[data["panel"] == panel]
-            _panel(axis, shown[shown["tau"] == tau], sorted(set(shown["bin"])), panel)
-            axis.set_ylabel("gain (percentage points)" if panel == ACCURACY else "gain (nats)")
-            if panel != ACCURACY:
-                ratio = axis.secondary_yaxis("right", functions=(np.exp, _log))
-                ratio.set_ylabel("ratio to the base")
-            if tau == temperatures[0]:
-                axis.set_title(title)
-            axis.text(
-                0.05,
-                0.06,
-                "τ adaptive" if tau == "adaptive" else TAU_NAMES[tau],
-                transform=axis.transAxes,
-                fontsize=7,
-            )
-    for axis, panel in zip(grid[-1], titles, strict=True):
-        labels = data[data["panel"] == panel].drop_duplicates("bin").sort_values("bin")["label"]
+    for axis, (panel, title) in zip(row, _TITLES.items(), strict=True):
+        rows = data[data["panel"] == panel]
+        labels = rows.drop_duplicates("bin").sort_values("bin")["label"]
+        _panel(axis, rows, panel)
+        axis.set_title(title)
         axis.set_xticks(range(len(labels)), labels, rotation=90 if len(labels) > 6 else 0)
         axis.set_xlabel("mate in N" if panel == DEPTH else f"puzzle rating (bins of {BIN_WIDTH})")
-    handles = {
-        label: handle
-        for axis in grid.flat
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
-    }
+        axis.set_ylabel("gain (percentage points)" if panel == ACCURACY else "gain (nats)")
+        if panel != ACCURACY:
+            ratio = axis.secondary_yaxis("right", functions=(np.exp, _log))
+            ratio.set_ylabel("ratio to the base")
+    handles, names = row[0].get_legend_handles_labels()
     if handles:
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
-    figure.suptitle(
-        f"Gains over the base with 95 % intervals ({scale} scale)" if len(data) else "nothing measured yet",
-        fontsize=8,
-    )
+        base = Line2D([], [], color=BASE_COLOUR, linewidth=0.8, label="Frozen base")
+        figure.legend([base, *handles], ["Frozen base", *names], loc="outside lower center", ncols=5)
+    figure.suptitle(_heading(data, scale), fontsize=8)
     write_figure(figure, data, stem)
     plt.close(figure)
 
 
-def _panel(axis: Axes, data: pd.DataFrame, places: Sequence[int], panel: str) -> None:
+def _heading(data: pd.DataFrame, scale: str) -> str:
+    if data.empty:
+        return "nothing measured yet"
+    betas = sorted(set(data.loc[data["term"] != "none", "beta"]))
+    temperatures = " and ".join(
+        "τ adaptive" if tau == "adaptive" else TAU_NAMES[tau] for tau in TAU_NAMES if tau in set(data["tau"])
+    )
+    models = f"β = {', '.join(map(format_beta, betas))}, {temperatures}" if betas else temperatures
+    return f"Gains over the base with 95 % intervals; {models} ({scale} scale)"
+
+
+def _panel(axis: Axes, data: pd.DataFrame, panel: str) -> None:
     unit = 100.0 if panel == ACCURACY else 1.0
-    axis.axhline(0, color="0.5", linewidth=0.8)
+    axis.axhline(0, color=BASE_COLOUR, linewidth=0.8)
+    places = sorted(set(data["bin"]))
     models = list(dict.fromkeys(data["model"]))
     for number, model in enumerate(models):
         rows = data[data["model"] == model]
@@ -159,7 +161,7 @@ def _panel(axis: Axes, data: pd.DataFrame, places: Sequence[int], panel: str) ->
             rows["bin"].map(places.index) + offset,
             unit * rows["gain"],
             yerr=[unit * (rows["gain"] - rows["low"]), unit * (rows["high"] - rows["gain"])],
-            fmt=MARKERS[term],
+            fmt=TERM_MARKERS[term],
             linestyle="-",
             color=TERM_COLOURS[term],
             markersize=3,
@@ -172,4 +174,5 @@ def _panel(axis: Axes, data: pd.DataFrame, places: Sequence[int], panel: str) ->
 
 def _log(ratio: np.ndarray) -> np.ndarray:
     # The axis also asks for ends that are not drawn, 0 among them.
-    return np.log(np.maximum(ratio, np.finfo(float).tiny))
+    logarithm: np.ndarray = np.log(np.maximum(ratio, np.finfo(float).tiny))
+    return logarithm

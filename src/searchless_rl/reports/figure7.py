@@ -21,6 +21,6 @@ def figure7_data(shown: Mapping[str, Shown]) -> pd.DataFrame:
 
 def draw_figure7(frame: pd.DataFrame, stem: Path, scale: str) -> None:
     """Draw and write Figure 7 (PDF, PNG, CSV)."""
-    figure = draw_panels(frame, (COLUMN_WIDTH, 2.9), f"Start position ({scale} scale)")
+    figure = draw_panels(frame, (COLUMN_WIDTH, 3.3), f"Start position ({scale} scale)")
     write_figure(figure, frame, stem)
     plt.close(figure)

@@ -12,9 +12,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from searchless_rl.cells import Term, format_beta
 from searchless_rl.evaluation.recovery import position_changes, tuned_models
 from searchless_rl.reports.recovery import LEAD_BINS, PROBABILITY_BINS, RANK_BINS, Bin
-from searchless_rl.reports.style import BASE_COLOUR, DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.reports.style import (
+    BASE_COLOUR,
+    DOUBLE_WIDTH,
+    TERM_COLOURS,
+    TERM_MARKERS,
+    use_style,
+    write_figure,
+)
 from searchless_rl.results.names import TAU_NAMES, TERM_NAMES, identity
 from searchless_rl.statistics.intervals import wilson
 
@@ -27,7 +35,7 @@ _TITLES = {
     PROBABILITY: ("a  recovered, by probability", r"$\pi_{\mathrm{base}}$ of the solution", "recovered (%)"),
     RANK: ("b  recovered, by rank", "base's rank of the solution", "recovered (%)"),
     LEAD: ("c  given back, by lead", "base's lead over the runner-up", "given back (%)"),
-    BEHIND: ("d  lead of the base's move", "", "over the solution (points)"),
+    BEHIND: ("d  lead of the wrong move", "", "π, wrong − winning (points)"),
     MOVED: ("e  mass moved onto the solution", "", "π, tuned − base (points)"),
     SCORE: ("f  value head", "", "win − loss"),
 }
@@ -85,7 +93,7 @@ def _median(panel: str, model: str, group: str, values: pd.Series) -> dict[str, 
 def draw_figure8(data: pd.DataFrame, stem: Path, scale: str) -> None:
     """Draw and write Figure 8 (PDF, PNG, CSV)."""
     use_style()
-    figure, grid = plt.subplots(2, 3, figsize=(DOUBLE_WIDTH, 4.2), layout="constrained")
+    figure, grid = plt.subplots(2, 3, figsize=(DOUBLE_WIDTH, 4.6), layout="constrained")
     models = list(dict.fromkeys(data["model"]))
     for axis, (panel, (title, below, beside)) in zip(grid.flat, _TITLES.items(), strict=True):
         if panel == SCORE:
@@ -98,33 +106,47 @@ def draw_figure8(data: pd.DataFrame, stem: Path, scale: str) -> None:
         axis.set_xlabel(below)
         axis.set_ylabel(beside)
     handles = [Line2D([], [], label=_name(data, model), **_look(data, model)) for model in models]
-    handles.append(Line2D([], [], color=BASE_COLOUR, marker="_", linestyle="", label="base, same positions"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
-    note = "bars: a–c 95 % intervals, d–f quartiles; in brackets: n" if models else "nothing measured yet"
-    figure.suptitle(f"Solver positions of the main suite; {note} ({scale} scale)", fontsize=8)
+    bar: dict[str, Any] = {"color": BASE_COLOUR, "marker": "_", "linestyle": ""}
+    handles.append(Line2D([], [], label="f: the base, left of each model, at that model's positions", **bar))
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    figure.suptitle(_heading(data, scale), fontsize=8)
     write_figure(figure, data, stem)
     plt.close(figure)
 
 
+def _heading(data: pd.DataFrame, scale: str) -> str:
+    if data.empty:
+        return f"Solver positions of the main suite; nothing measured yet ({scale} scale)"
+    return (
+        f"Solver positions of the main suite ({scale} scale). Points and bars: a–c shares with 95 % "
+        "intervals, d–f medians with\nquartiles. In brackets: the number of positions, each model's in the "
+        "order of the legend where they differ."
+    )
+
+
 def _name(data: pd.DataFrame, model: str) -> str:
     row = data[data["model"] == model].iloc[0]
-    return f"{TERM_NAMES[row['term']]}, {TAU_NAMES[row['tau']]}"
+    tau = "τ adaptive" if row["tau"] == "adaptive" else TAU_NAMES[row["tau"]]
+    return f"{TERM_NAMES[row['term']]}, {tau}, β = {format_beta(float(row['beta']))}"
 
 
 def _look(data: pd.DataFrame, model: str) -> dict[str, Any]:
     row = data[data["model"] == model].iloc[0]
-    colour = TERM_COLOURS[row["term"]]
-    is_adaptive = row["tau"] == "adaptive"
-    marker = {"marker": "o" if is_adaptive else "s", "markerfacecolor": colour if is_adaptive else "white"}
-    return {"color": colour, "linestyle": "", **marker}
+    term: Term = row["term"]
+    fill = TERM_COLOURS[term] if row["tau"] == "adaptive" else "white"
+    look = {"color": TERM_COLOURS[term], "marker": TERM_MARKERS[term], "markerfacecolor": fill}
+    return {**look, "linestyle": ""}
 
 
 def _tick(group: str, rows: pd.DataFrame) -> str:
-    """A group as a short label, with its number of positions where that is every model's."""
-    text = group.replace("0.", ".").replace("not ", "not\n").replace("given ", "given\n")
-    if rows["panel"].iloc[0] in (PROBABILITY, RANK):
-        text += f"\n({rows.loc[rows['group'] == group, 'n'].iloc[0]})"
-    return text
+    """A group's name with its numbers of positions, one where that is every model's."""
+    counts = [str(n) for n in rows.loc[rows["group"] == group, "n"]]
+    number = "/".join(counts if len(set(counts)) > 1 else counts[:1])
+    if rows["panel"].iloc[0] == LEAD:
+        return f"{group} ({number})"
+    for gap in ("not ", "given ", "–"):
+        group = group.replace(gap, f"{gap.strip()}\n") if len(group) > 4 else group
+    return f"{group}\n({number})"
 
 
 def _points(
@@ -132,9 +154,8 @@ def _points(
 ) -> None:
     """A point with its bar per group and model, models side by side; the base a step to the left of each."""
     groups = list(dict.fromkeys(rows["group"]))
-    axis.set_xticks(range(len(groups)), [_tick(group, rows) for group in groups])
-    if len(groups) > 5:
-        axis.tick_params(axis="x", rotation=45)
+    is_upright = len(groups) > 5  # too many to stand side by side
+    axis.set_xticks(range(len(groups)), [_tick(group, rows) for group in groups], rotation=90 * is_upright)
     axis.set_xlim(-0.5, max(len(groups), 1) - 0.5)
     for number, model in enumerate(models):
         mine = rows[rows["model"] == model]

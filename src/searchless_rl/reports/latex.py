@@ -100,12 +100,12 @@ def latex_table(
     groups: Mapping[str, str],
     widths: Mapping[str, float] | None,
 ) -> str:
-    """A table of text.
+    r"""A table of text.
 
     Args:
         shown: the cells, as `to_latex` takes them.
         caption: without "Table N", which LaTeX writes.
-        label: ``\\ref{tab:LABEL}`` names it.
+        label: ``\ref{tab:LABEL}`` names it.
         number: of the paper's table; None counts it apart.
         groups: header -> heading above it, shared by neighbours.
         widths: header -> share of the line. Given: a longtable of paragraphs; None: a floating table, made

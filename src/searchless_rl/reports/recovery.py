@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ class Bin(NamedTuple):
     high: float
 
     def holds(self, values: pd.Series) -> pd.Series:
-        """bool per value."""
+        """Whether a value lies inside, bool per value."""
         return (values >= self.low) & (values < self.high)
 
 
@@ -50,58 +51,21 @@ LEAD_BINS = (
 )
 """The base's top move over its runner-up, as probabilities."""
 
-_PAPER: dict[str, dict[str, str]] = {
-    "solver positions": {BASE: "231739"},
-    "positions played wrong": {BASE: "6840"},
-    "wrong positions, solution at <0.05": {BASE: "390"},
-    "wrong positions, solution at 0.05–0.15": {BASE: "1345"},
-    "wrong positions, solution at 0.15–0.3": {BASE: "2897"},
-    "wrong positions, solution at ≥0.3": {BASE: "2208"},
-    "wrong positions, solution at rank ≥6": {BASE: "186"},
-    "share of wrong positions, solution at rank 2": {BASE: "0.71"},
-    "positions with a lead of ≥0.6": {BASE: ">200000"},
-    "mean rating of puzzles solved": {BASE: "1429"},
-    "mean rating of puzzles failed": {BASE: "2190"},
-    "puzzles newly solved": {"forward_kl": "1405", "reverse_kl": "1378"},
-    "puzzles given back": {"forward_kl": "383", "reverse_kl": "398"},
-    "mean rating of puzzles newly solved": {"forward_kl": "2028", "reverse_kl": "2020"},
-    "positions recovered": {"forward_kl": "1595", "reverse_kl": "1560"},
-    "recovered, solution at <0.05": {"forward_kl": "0", "reverse_kl": "0"},
-    "recovered, solution at 0.05–0.15": {"forward_kl": "about 0.04", "reverse_kl": "about 0.04"},
-    "recovered, solution at 0.15–0.3": {"forward_kl": "0.21 or 0.22", "reverse_kl": "0.21 or 0.22"},
-    "recovered, solution at ≥0.3": {"forward_kl": "about 0.41", "reverse_kl": "about 0.41"},
-    "geometric mean of the solution, recovered": {"forward_kl": "0.30", "reverse_kl": "0.31"},
-    "geometric mean of the solution, not recovered": {"forward_kl": "0.17", "reverse_kl": "0.17"},
-    "recovered, solution at rank 2": {"forward_kl": "0.29", "reverse_kl": "0.29"},
-    "recovered, solution at rank 3": {"forward_kl": "0.11", "reverse_kl": "0.11"},
-    "recovered, solution at rank 4–5": {"forward_kl": "about 0.05", "reverse_kl": "about 0.05"},
-    "recovered, solution at rank ≥6": {"forward_kl": "0", "reverse_kl": "0"},
-    "deepest rank recovered": {"forward_kl": "5 at most", "reverse_kl": "5 at most"},
-    "median lead over the solution, recovered": {"forward_kl": "0.065", "reverse_kl": "0.065"},
-    "median lead over the solution, not recovered": {"forward_kl": "0.24", "reverse_kl": "0.24"},
-    "mean mass moved, recovered": {"forward_kl": "0.36", "reverse_kl": "0.42"},
-    "median mass moved, recovered": {"forward_kl": "0.35", "reverse_kl": "0.43"},
-    "given back, solution still at rank 2": {"forward_kl": "0.93", "reverse_kl": "0.92"},
-    "median mass moved, given back": {"forward_kl": "-0.058", "reverse_kl": "-0.077"},
-    "given back, lead of ≥0.6": {"forward_kl": "0", "reverse_kl": "0"},
-    "median win minus loss of the base, recovered": {"forward_kl": "0.02", "reverse_kl": "0.02"},
-    "median win minus loss, recovered": {"forward_kl": "0.08", "reverse_kl": "0.10"},
-    "median win minus loss of the base, not recovered": {"forward_kl": "0.18", "reverse_kl": "0.18"},
-    "median win minus loss, not recovered": {"forward_kl": "0.17", "reverse_kl": "0.19"},
-    "puzzles newly solved by all": {ALL: "1198"},
-    "puzzles newly solved by it alone": {"forward_kl": "207", "reverse_kl": "180"},
-    "median solution of puzzles it alone solves": {"forward_kl": "0.285", "reverse_kl": "0.297"},
-    "mean rating of puzzles it alone solves": {"forward_kl": "2139", "reverse_kl": "2099"},
-}
+_PRINTED = "section35.csv"
+"""Of the paper's tables: what its section 3.5 prints."""
 
 
-def recovery_table(frame: pd.DataFrame) -> pd.DataFrame:
+def recovery_table(frame: pd.DataFrame, paper: Path) -> pd.DataFrame:
     """The statistics of section 3.5 of a side-by-side frame (`evaluation.recovery`).
 
     "Solution" is π_base of the winning set, "lead" the base's top move over its runner-up, "lead over the
     solution" over the most likely winning move, "mass moved" the tuned model's π of the winning set less the
     base's, "win minus loss" the value head's. Gates count wrong positions; the decisive gates count failed
     puzzles by their decisive position.
+
+    Args:
+        frame: see there.
+        paper: folder of the paper's printed numbers (data/paper).
 
     Returns:
         Columns statistic, model ("base", a cell id or "all models"), value, k and n (of shares; else n is how
@@ -118,17 +82,23 @@ def recovery_table(frame: pd.DataFrame) -> pd.DataFrame:
         by_all = np.logical_and.reduce([newly_solved(puzzles, model) for model in models])
         rows.append(_count("puzzles newly solved by all", ALL, by_all, len(puzzles)))
     table = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"k": "Int64", "n": "Int64"})
-    table["paper"] = [_paper(row["statistic"], row["model"]) for row in rows]
+    printed = _read_printed(paper)
+    table["paper"] = [printed.get((row["statistic"], _printed_model(row["model"])), "") for row in rows]
     return table
 
 
-def _paper(statistic: str, model: str) -> str:
+def _read_printed(paper: Path) -> dict[tuple[str, str], str]:
+    """(statistic, model) -> text as printed; models are "base", "all models" or an anchor's term."""
+    frame = pd.read_csv(paper / _PRINTED, dtype=str)
+    return {(row["statistic"], row["model"]): row["paper"] for row in frame.to_dict("records")}
+
+
+def _printed_model(model: str) -> str:
+    """The paper's name of a model, empty where it has none; its two anchors are the adaptive ones."""
     if model in (BASE, ALL):
-        key = model
-    else:
-        cell = Cell.parse(model)
-        key = cell.term if cell.tau == "adaptive" else ""
-    return _PAPER.get(statistic, {}).get(key, "")
+        return model
+    cell = Cell.parse(model)
+    return cell.term if cell.tau == "adaptive" else ""
 
 
 def _base_rows(frame: pd.DataFrame, puzzles: pd.DataFrame) -> list[dict[str, Any]]:

@@ -116,7 +116,9 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
 
 def _recovery(data: Path) -> pd.DataFrame:
     frame = _recovered(data)
-    return pd.DataFrame(columns=list(RECOVERY_COLUMNS)) if frame.empty else recovery_table(frame)
+    return (
+        pd.DataFrame(columns=list(RECOVERY_COLUMNS)) if frame.empty else recovery_table(frame, data / "paper")
+    )
 
 
 def _recovered(data: Path) -> pd.DataFrame:

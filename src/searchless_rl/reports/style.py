@@ -15,14 +15,17 @@ from searchless_rl.files import atomic_writer, write_atomically
 COLUMN_WIDTH = 3.3  # inches, one column of a two-column page
 DOUBLE_WIDTH = 6.9  # inches, both columns
 
-_PALETTE = sns.color_palette("colorblind")
-TERM_COLOURS: dict[Term, tuple[float, float, float]] = {
-    "none": _PALETTE[7],
-    "entropy": _PALETTE[1],
-    "reverse_kl": _PALETTE[0],
-    "forward_kl": _PALETTE[2],
+BASE_COLOUR = "#000000"
+TERM_COLOURS: dict[Term, str] = {
+    "none": "#8a8a8a",
+    "entropy": "#e0a800",
+    "reverse_kl": "#1a4296",
+    "forward_kl": "#b8401f",
 }
-BASE_COLOUR = (0.0, 0.0, 0.0)
+"""Far apart for normal, deuteranopic and protanopic eyes and in grey (tests/reports/test_style.py)."""
+BASE_MARKER = "P"
+TERM_MARKERS: dict[Term, str] = {"none": "o", "entropy": "s", "reverse_kl": "^", "forward_kl": "D"}
+"""A second key to the term, so that no figure tells terms apart by colour alone."""
 
 
 def use_style() -> None:
