@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from searchless_rl.cells import TAUS, TERMS
-from searchless_rl.reports.style import DOUBLE_WIDTH, TERM_COLOURS, TERM_MARKERS, use_style, write_figure
+from searchless_rl.figures.style import DOUBLE_WIDTH, TERM_COLOURS, TERM_MARKERS, use_style, write_figure
 from searchless_rl.results.names import TAU_NAMES, TERM_NAMES
 
 
