@@ -8,11 +8,11 @@ import torch
 
 from searchless_rl.arena.players import (
     Player,
+    choose_move,
     pick_moves,
     played_policy,
     sample_moves,
     temper,
-    think,
     wdl_entropy,
 )
 from searchless_rl.arena.randomness import Stream, game_uniforms
@@ -172,7 +172,7 @@ def test_a_name_that_breaks_files_is_refused(tmp_path, name):
         Player(name, tmp_path)
 
 
-def test_a_single_thought_chooses_among_the_moves_asked_for():
+def test_a_single_move_is_chosen_among_the_moves_asked_for():
     game = GameBatch([None])
     logits = np.zeros((1, 1858), np.float32)
     logits[0, game.index(0, "g1f3")] = 3
@@ -182,11 +182,11 @@ def test_a_single_thought_chooses_among_the_moves_asked_for():
     def network(planes):
         return Evaluation(logits, wdl)
 
-    assert think(network, game, 0.0, 0.0).move == "g1f3"
-    assert think(network, game, 0.0, 0.0, among=["a2a3", "e2e4"]).move == "e2e4"
-    assert think(network, game, 0.0, 0.0, among=["e7e5"]).move == "g1f3"
-    assert think(network, game, 0.0, 0.0).wdl.tolist() == wdl[0].tolist()
-    assert think(network, GameBatch(["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"]), 0.0, 0.0) is None
+    assert choose_move(network, game, 0.0, 0.0).move == "g1f3"
+    assert choose_move(network, game, 0.0, 0.0, among=["a2a3", "e2e4"]).move == "e2e4"
+    assert choose_move(network, game, 0.0, 0.0, among=["e7e5"]).move == "g1f3"
+    assert choose_move(network, game, 0.0, 0.0).wdl.tolist() == wdl[0].tolist()
+    assert choose_move(network, GameBatch(["7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"]), 0.0, 0.0) is None
     logits[0, 1000] = np.nan
     with pytest.raises(RuntimeError, match="not finite in rnbqkbnr"):
-        think(network, game, 0.0, 0.0)
+        choose_move(network, game, 0.0, 0.0)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from searchless_rl.arena.players import Player
+from searchless_rl.arena.pools import SampledPool
 from searchless_rl.arena.shape import COLUMNS, FLOOR, measure_shape, shape_of
 from searchless_rl.arena.stage import run_shape
 from searchless_rl.board import LegalMoves, encode_game, move_index
@@ -194,14 +195,23 @@ def test_the_sample_is_seeded_and_without_repetition(weights, frame):
 
 
 def test_the_stage_writes_what_is_measured(weights, frame, tmp_path):
-    frame.to_parquet(tmp_path / "games.parquet")
-    players = [Player("x", weights[1], "adaptive"), Player("y", weights[0], 1.0)]
+    """Players of the closed pool in the games between them, those apart in all of theirs."""
+    base, other = weights
+    outside = frame.replace({"white": {"y": "z"}, "black": {"y": "z"}})
+    together = pd.concat([frame, outside])
+    pool = SampledPool([Player("x", other, "adaptive"), Player("y", base, 1.0)], [Player("z", base, 0.8)])
     settings = {"positions": 11, "seed": 1}
-    for out in ("one.csv", "two.csv"):
-        run_shape(tmp_path, players, weights[0], tmp_path / out, batch_size=8, **settings)
-    expected = measure_shape(frame, players, weights[0], _load, **settings)
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "one.csv"), expected)
-    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+    for name, games, players in (("all", together, pool), ("closed", frame, SampledPool(pool.closed, []))):
+        (tmp_path / name).mkdir()
+        games.to_parquet(tmp_path / name / "games.parquet")
+        run_shape(tmp_path / name, players, base, tmp_path / f"{name}.csv", batch_size=8, **settings)
+    closed = measure_shape(frame, pool.closed, base, _load, **settings)
+    apart = measure_shape(outside, pool.apart, base, _load, **settings)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "closed.csv"), closed)
+    lines = [(tmp_path / name).read_text().splitlines() for name in ("all.csv", "closed.csv")]
+    assert lines[0][:-1] == lines[1]
+    found = pd.read_csv(tmp_path / "all.csv")[2:].reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, apart)
 
 
 def test_a_player_that_never_moved_is_named(weights, frame):

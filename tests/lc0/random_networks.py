@@ -12,13 +12,18 @@ import numpy as np
 
 from searchless_rl.lc0 import schema
 from searchless_rl.lc0.container import write_protobuf
-from searchless_rl.lc0.layer import make_layer
+from searchless_rl.lc0.layer import encode_layer
 from searchless_rl.lc0.wire import Message, encode
 
 WIDTH, HEADS, FFN = 24, 3, 40
 POSITION = 3  # channels a square of the dense embedding
 HIDDEN = 128
 FILTERS = 16
+
+
+def make_layer(values: np.ndarray, path: str) -> Message:
+    """A new layer message with the given values."""
+    return Message(schema.LAYER, **encode_layer(values, path))
 
 
 class Maker:

@@ -18,7 +18,6 @@ import random_networks
 
 from searchless_rl.lc0 import NetworkFileError, describe, load_network
 from searchless_rl.lc0.container import MAGIC_PREFIX, MAX_BYTES, decompressed_limit, read_protobuf
-from searchless_rl.lc0.layer import make_layer
 from searchless_rl.lc0.schema import NET
 from searchless_rl.lc0.wire import Message, encode, find, parse
 
@@ -170,7 +169,7 @@ def assign(path: str, value: object) -> Callable[[Message], object]:
 
 
 def resize(path: str, size: int) -> Callable[[Message], object]:
-    return assign(path, make_layer(np.linspace(0, 1, size), path))
+    return assign(path, random_networks.make_layer(np.linspace(0, 1, size), path))
 
 
 FORMAT = "format.network_format"
@@ -246,15 +245,19 @@ WRONG = {
         r"ip_emb_b\.encoding = 2: supported is LINEAR16",
     ),
     "variance": (
-        conv(lambda net: assign("weights.input.bn_stddivs", make_layer(np.linspace(-1, 1, 16), "x"))(net)),
+        conv(
+            lambda net: assign(
+                "weights.input.bn_stddivs", random_networks.make_layer(np.linspace(-1, 1, 16), "x")
+            )(net)
+        ),
         r"weights\.input\.bn_stddivs: a variance is negative",
     ),
     "overflow": (
-        conv(assign("weights.input.bn_gammas", make_layer(np.linspace(0, 3e38, 16), "x"))),
+        conv(assign("weights.input.bn_gammas", random_networks.make_layer(np.linspace(0, 3e38, 16), "x"))),
         r"weights\.input: folding the batch norm overflows float32",
     ),
     "relative positions": (
-        attention(assign("weights.encoder[0].mha.rpe_k", make_layer(np.ones(4), "x"))),
+        attention(assign("weights.encoder[0].mha.rpe_k", random_networks.make_layer(np.ones(4), "x"))),
         r"encoder\[0\]\.mha\.rpe_k: relative position encoding is not supported",
     ),
     # header
@@ -277,7 +280,7 @@ WRONG = {
     ),
     "onnx": (
         attention(assign(f"{FORMAT}.network", 5)),
-        r"network = ONNX \(5\): supported is CLASSICAL_WITH_HEADFORMAT",
+        r"network = ONNX \(5\): an ONNX model wrapped .* use the Lc0 network",
     ),
     "attention policy on convolutions": (
         conv(assign(f"{FORMAT}.policy", 3)),
@@ -309,10 +312,22 @@ def test_networks_that_are_not_supported(tmp_path, name):
     expect(random_networks.write(make(), tmp_path / "network.pb.gz"), message)
 
 
-def test_hybrid_bodies_are_refused(tmp_path):
-    net = random_networks.attention_network()
+@pytest.mark.parametrize("stored", [{}, {"network": 4}, {"network": 6, "input_embedding": 0}])
+def test_hybrid_bodies_are_refused(tmp_path, stored):
+    """By what they are, also where their headers have fields of no other network."""
+    net = random_networks.attention_network(dense=False, multihead=False)
+    find(net, FORMAT).values.update(stored)
     find(net, "weights").values["residual"] = find(random_networks.conv_network(), "weights.residual")
     expect(random_networks.write(net, tmp_path / "x.pb.gz"), "residual blocks before an attention body")
+
+
+def test_a_wrapped_onnx_model_is_refused_by_name_whatever_else_is_missing(tmp_path):
+    """`lc0 onnx2leela` writes no weights, and files of others no encoding either."""
+    net = random_networks.attention_network()
+    del net.values["weights"]
+    assign(f"{FORMAT}.network", 5)(net)
+    assign("format.weights_encoding", 0)(net)
+    expect(random_networks.write(net, tmp_path / "x.pb.gz"), r"network = ONNX \(5\): an ONNX model wrapped")
 
 
 def test_unknown_heads_list_those_in_the_file(golden, tmp_path):

@@ -7,9 +7,10 @@ import struct
 
 import numpy as np
 import pytest
+import random_networks
 
 from searchless_rl.lc0 import NetworkFileError
-from searchless_rl.lc0.layer import check_layer, decode_layer, encode_layer, make_layer
+from searchless_rl.lc0.layer import check_layer, decode_layer, encode_layer
 from searchless_rl.lc0.network_file import NetworkFile
 from searchless_rl.lc0.schema import LAYER
 from searchless_rl.lc0.wire import Message
@@ -52,7 +53,7 @@ def test_every_code_survives_decode_and_encode(golden, name):
 
 def test_encoded_values_are_within_half_a_step():
     values = np.random.default_rng(1).normal(0, 3, (50, 40)).astype(np.float32)
-    decoded = decode_layer(make_layer(values, "layer")).reshape(values.shape)
+    decoded = decode_layer(random_networks.make_layer(values, "layer")).reshape(values.shape)
     span = float(values.max()) - float(values.min())
     # Three roundings relative to the range at most, one relative to the value.
     rounding = (3 * span + float(np.abs(values).max())) * 2**-24
@@ -63,7 +64,7 @@ def test_encoded_values_are_within_half_a_step():
 @pytest.mark.parametrize("size", [1, 5])
 def test_constant_tensors_are_exact(value, size):
     values = np.full(size, value, np.float32)
-    assert (decode_layer(make_layer(values, "layer")) == values).all()
+    assert (decode_layer(random_networks.make_layer(values, "layer")) == values).all()
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

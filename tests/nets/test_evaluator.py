@@ -1,12 +1,15 @@
 """The batched evaluator against the network asked directly."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
 
 from searchless_rl.board import GameBatch
 from searchless_rl.lc0 import load_network
-from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.nets import NetOutput
+from searchless_rl.nets.evaluator import Evaluator, OutputError
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +50,38 @@ def test_no_positions(network):
     found = Evaluator(network, batch_size=8)(np.zeros((0, 112, 8, 8), np.float32))
     assert found.policy.shape == (0, 1858)
     assert found.wdl.shape == (0, 3)
+
+
+@pytest.mark.parametrize(("head", "outputs"), [("policy", "policy"), ("value", "wdl")])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_outputs_that_are_not_finite_name_the_file(pytestconfig, planes, head, outputs, value):
+    path = pytestconfig.rootpath / "tests/data/lc0/micro_bt4.pb.gz"
+    broken = load_network(path)
+    with torch.no_grad():
+        for name, parameter in broken.named_parameters():
+            if name.startswith(f"{head}."):
+                parameter.fill_(value)
+    copied = copy.deepcopy(broken)
+    for network in (broken, copied):
+        with pytest.raises(OutputError, match=rf"micro_bt4\.pb\.gz: the network's outputs .*{outputs}"):
+            Evaluator(network, 8)(planes)
+
+
+def test_a_network_of_no_file_is_named_by_its_kind(planes):
+    class Broken(torch.nn.Module):
+        def forward(self, planes):
+            policy = torch.zeros(len(planes), 1858)
+            policy[2, 7] = float("-inf")
+            return NetOutput(policy, torch.ones(len(planes), 3) / 3, None, torch.zeros(len(planes), 3))
+
+    with pytest.raises(OutputError, match=r"^a Broken: the network's outputs \(policy\) are not finite"):
+        Evaluator(Broken(), 8)(planes)
+
+
+def test_the_padding_of_a_batch_is_not_judged(planes):
+    class FiniteOnRealRows(torch.nn.Module):
+        def forward(self, planes):
+            policy = torch.zeros(len(planes), 1858) / planes.abs().amax((1, 2, 3))[:, None]
+            return NetOutput(policy, torch.ones(len(planes), 3) / 3, None, torch.zeros(len(planes), 3))
+
+    assert np.isfinite(Evaluator(FiniteOnRealRows(), 8)(planes).policy).all()

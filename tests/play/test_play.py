@@ -106,5 +106,5 @@ def test_games_end_with_their_result(micro):
 def test_bad_input_is_named(micro, tmp_path):
     with pytest.raises(ValueError, match="not a FEN: 'rubbish'"):
         _show(micro, fen="rubbish")
-    with pytest.raises(ValueError, match=r"none\.pb\.gz"):
+    with pytest.raises(RuntimeError, match=r"none\.pb\.gz"):
         _show(tmp_path / "none.pb.gz")

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import torch
 
-from searchless_rl.arena.players import think
+from searchless_rl.arena.players import choose_move
 from searchless_rl.arena.randomness import Stream, game_uniforms
 from searchless_rl.board import GameBatch, encode_game, move_index
-from searchless_rl.lc0 import load_network
+from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.play import uci
 from searchless_rl.play.uci import centipawns, run_uci
@@ -110,13 +110,13 @@ def test_an_analysis_ends_when_it_is_stopped(engine):
 
 def test_the_handshake_does_not_wait_for_the_network(micro, monkeypatch):
     loading = threading.Event()
-    load = uci._load
+    load = uci.load_evaluator
 
     def slow_load(weights):
         loading.wait(30)
         return load(weights)
 
-    monkeypatch.setattr(uci, "_load", slow_load)
+    monkeypatch.setattr(uci, "load_evaluator", slow_load)
     out = io.StringIO()
 
     def commands():
@@ -134,7 +134,12 @@ def test_the_handshake_does_not_wait_for_the_network(micro, monkeypatch):
     run_uci(micro, commands(), out)
     lines = out.getvalue().splitlines()
     assert lines[0].startswith("id name ")
-    assert [line for line in lines if line.startswith("option ")] == list(uci.OPTIONS)
+    assert [line for line in lines if line.startswith("option ")] == [
+        f"option name WeightsFile type string default {micro}",
+        "option name Temperature type string default 0",
+        "option name HistoryFill type combo default fen_only var fen_only",
+        "option name UCI_ShowWDL type check default false",
+    ]
     assert lines[-1].startswith("bestmove ")
     assert not [line for line in lines if line.startswith("info string")]
 
@@ -191,7 +196,7 @@ def test_temperature_samples_by_seed_game_and_ply(micro):
     game = GameBatch([None])
     for move in ("e2e4", "e7e5"):
         game.step(np.zeros(1, np.int64), np.array([game.index(0, move)]))
-    expected = think(Evaluator(load_network(micro), 1), game, 1.0, uniform[2]).move
+    expected = choose_move(Evaluator(load_network(micro), 1), game, 1.0, uniform[2]).move
     assert moves("ucinewgame", "position startpos moves e2e4 e7e5", seed=3) == f"bestmove {expected}"
     by_seed = {moves(seed=seed) for seed in range(12)}
     by_game = {moves(*["ucinewgame"] * count) for count in range(12)}
@@ -207,15 +212,18 @@ def test_temperature_samples_by_seed_game_and_ply(micro):
     [
         ("setoption name HistoryFill value no", "HistoryFill 'no' is not supported; allowed: fen_only"),
         ("setoption name HistoryFill value always", "allowed: fen_only"),
-        ("setoption name Temperature value -1", "temperature -1.0; allowed"),
-        ("setoption name Temperature value warm", "warm"),
-        ("setoption name Hash value 64", "unknown option 'Hash'"),
-        ("setoption", "unknown option ''"),
-        ("position", "needs startpos or fen"),
-        ("position fen", "not a FEN"),
-        ("position fen 8/8/8/8 w - -", "not a FEN"),
-        ("position startpos moves e2e5", "illegal move e2e5"),
-        ("position startpos moves xyz", "'xyz' is not a move in UCI notation"),
+        ("setoption name HistoryFill value", "HistoryFill '' is not supported; allowed: fen_only"),
+        ("setoption name Temperature value -1", "Temperature '-1'; allowed: adaptive, or a number >= 0"),
+        ("setoption name Temperature value warm", "Temperature 'warm'; allowed: adaptive, or a number >= 0"),
+        ("setoption name Temperature value ", "Temperature ''; allowed: adaptive, or a number >= 0"),
+        ("setoption name Temperature value nan", "Temperature 'nan'; allowed"),
+        ("setoption name Temperature", "Temperature ''; allowed"),
+        ("setoption name UCI_ShowWDL value on", "UCI_ShowWDL 'on'; allowed: true, false"),
+        ("setoption name UCI_ShowWDL value 1", "UCI_ShowWDL '1'; allowed: true, false"),
+        ("setoption name UCI_ShowWDL value", "UCI_ShowWDL ''; allowed: true, false"),
+        ("setoption name WeightsFile value", "WeightsFile ''; allowed: the path"),
+        ("setoption name Hash value 64", "unknown option 'Hash'; known: WeightsFile, Temperature"),
+        ("setoption", "setoption needs name OPTION value VALUE"),
         ("jump", "unknown command 'jump'"),
     ],
 )
@@ -226,6 +234,122 @@ def test_what_is_not_understood_is_said_and_changes_nothing(micro, command, mess
     assert found[0].startswith("info string ")
     assert message in found[0]
     assert found[-1] == "bestmove " + _best(load_network(micro), chess.STARTING_FEN, "d2d4")[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("position", "write position startpos"),
+        ("position startpos e2e4", "write position startpos [moves ...] or position fen FEN [moves ...]"),
+        ("position fen", "not a FEN"),
+        ("position fen 8/8/8/8 w - -", "not a FEN"),
+        ("position fen 8/8/8/8/8/8/8/8 w - - 0 1", "NO_WHITE_KING"),
+        ("position fen 8/8/8/3k4/8/3K4/8/R6r w - - 0 70000", "full-move number 70000 is out of range"),
+        ("position fen 8/8/8/3k4/8/3K4/8/R6r w - - 3000000000 1", "half-move clock 3000000000 is out of"),
+        ("position startpos moves e2e5", "illegal move e2e5 (move 1, in rnbqkbnr/"),
+        (
+            "position startpos moves e2e4 xyz",
+            "'xyz' is not a move in UCI notation such as e2e4 or e7e8q (move 2",
+        ),
+        ("position startpos moves g1f3n", "no pawn reaches the last rank"),
+        ("position fen 8/P1k5/8/8/8/8/1p2K3/8 w - - 0 1 moves a7a8", "names no piece to promote to"),
+    ],
+)
+def test_a_rejected_position_is_never_answered_for_another(micro, command, message):
+    """The reason and a null move, until a position is accepted or a new game begins."""
+    found = _talk(micro, "position startpos moves d2d4", command, "go", "go infinite", "isready", "stop")
+    assert found[0].startswith("info string position rejected: ")
+    assert message in found[0]
+    assert found[1:] == [found[0], "bestmove 0000", found[0], "readyok", "bestmove 0000"]
+    accepted = _talk(micro, command, "position startpos moves d2d4", "go")
+    assert accepted[-1] == "bestmove " + _best(load_network(micro), chess.STARTING_FEN, "d2d4")[0]
+    begun = _talk(micro, "position startpos moves d2d4", command, "ucinewgame", "go")
+    assert begun[-1] == "bestmove " + _best(load_network(micro), chess.STARTING_FEN, "")[0]
+
+
+@pytest.mark.parametrize("clock", [100, 103, 149, 400])
+def test_positions_past_the_fifty_moves_are_answered(micro, clock):
+    fen = f"8/8/8/3k4/8/3K4/8/R6r w - - {clock} 120"
+    for moves in ("", "a1a2", "a1a2 h1h2 a2a1"):
+        expected = _best(load_network(micro), fen, moves)[0]
+        assert _talk(micro, f"position fen {fen} moves {moves}", "go")[-1] == f"bestmove {expected}"
+
+
+def test_values_of_options_are_read_in_any_case(micro):
+    found = _talk(
+        micro,
+        "setoption name TEMPERATURE value Adaptive",
+        "setoption name historyfill value FEN_ONLY",
+        "setoption name uci_showwdl value TRUE",
+        "go",
+        "setoption name UCI_ShowWDL value False",
+        "go",
+    )
+    assert [line.split()[0] for line in found] == ["info", "bestmove"] * 2
+    assert [" wdl " in line for line in found] == [True, False, False, False]
+
+
+def test_the_network_is_an_option(micro, tmp_path):
+    network = load_network(micro)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0))
+    other = tmp_path / "my value of it.pb.gz"
+    save_network(network, other)
+    moves = {path: _best(load_network(path), chess.STARTING_FEN, "")[0] for path in (micro, other)}
+    assert len(set(moves.values())) == 2
+    found = _talk(micro, "go", f"setoption name WeightsFile value {other}", "go")
+    assert found[1::2] == [f"bestmove {moves[micro]}", f"bestmove {moves[other]}"]
+    out = io.StringIO()
+    with pytest.raises(RuntimeError, match=r"absent\.pb\.gz"):
+        run_uci(micro, ["setoption name WeightsFile value absent.pb.gz\n", "go\n"], out)
+    assert "absent.pb.gz" in out.getvalue().splitlines()[-1]
+
+
+def test_a_network_is_loaded_once_whatever_a_gui_repeats(micro, monkeypatch):
+    loaded = []
+    monkeypatch.setattr(uci, "load_evaluator", loaded.append)
+    _talk(micro, "uci", *[f"setoption name WeightsFile value {micro}"] * 2)
+    _talk(None, "setoption name WeightsFile value <base>", f"setoption name WeightsFile value {micro}")
+    assert loaded == [micro, None, micro]
+
+
+def test_the_base_of_the_parameters_plays_where_no_network_is_named(
+    micro, tmp_path, monkeypatch, pytestconfig
+):
+    monkeypatch.chdir(tmp_path)
+    out = io.StringIO()
+    with pytest.raises(RuntimeError, match=r"no network is named, .*params\.yaml.*Give --weights FILE"):
+        run_uci(None, ["uci\n", "isready\n"], out)
+    lines = out.getvalue().splitlines()
+    assert lines[0].endswith(" base")
+    assert "option name WeightsFile type string default <base>" in lines
+    assert "info string no network is named" in lines[-1]
+
+    text = (pytestconfig.rootpath / "scales" / "smoke.yaml").read_text()
+    named = "\n".join(f"base: {micro}" if line.startswith("base:") else line for line in text.splitlines())
+    (tmp_path / "params.yaml").write_text(named + "\n")
+    assert _talk(None, "go") == _talk(micro, "go")
+
+
+def test_a_long_word_is_cut_in_the_answer(micro):
+    word = "x" * 10_000
+    commands = [
+        word,
+        f"setoption name {word} value 1",
+        f"setoption name Temperature value {word}",
+        f"setoption name HistoryFill value {word}",
+        f"setoption name UCI_ShowWDL value {word}",
+        f"position startpos moves {word}",
+        f"position fen {word}",
+        f"position fen {word} w - - 0 1",
+    ]
+    found = _talk(micro, *commands)
+    assert len(found) == len(commands)
+    for line in found:
+        assert line.startswith("info string ")
+        assert "xxx" in line
+        assert len(line) < 700
 
 
 def test_no_rubbish_ends_it(micro):

@@ -166,8 +166,63 @@ def test_every_cell_has_its_record_from_the_arena_it_played_in(games, models, tm
         wanted: "requested",
     }
     assert frame.loc[wanted, ["wins", "draws", "losses"]].tolist() == [2, 0, 0]
+    assert frame["games"].to_dict() == {ENTROPY: 8, FORWARD: 8, "reverse_kl-fixed-1-s0": 4, wanted: 2}
+    assert frame["pool"].to_dict() == {
+        ENTROPY: "closed",
+        FORWARD: "closed",
+        "reverse_kl-fixed-1-s0": "base only",
+        wanted: "base only",
+    }
     draw_strength(frame.reset_index(), tmp_path / "strength", "mini")
     assert (tmp_path / "strength.png").stat().st_size > 1000
+
+
+def test_every_swept_cell_has_an_elo(games, models, tmp_path):
+    """The ladder's own, and outside it one of the games against the base, whatever their number."""
+    swept = {"entropy-fixed-0.1-s0": ["00", "=0", "01"], "reverse_kl-fixed-1-s0": ["=1", "0=", "1="]}
+    frames = {"argmax": games, "swept": _games(*((name, "base", pairs) for name, pairs in swept.items()))}
+    for name, frame in frames.items():
+        (tmp_path / "arena" / name).mkdir(parents=True)
+        frame.to_parquet(tmp_path / "arena" / name / "games.parquet")
+    found = strength([*models, *(_model(name, 1) for name in swept)], tmp_path, "base").set_index("model")
+    closed = bayeselo(games, fit=("advantage", "draw"), base="base")
+    outside = bayeselo(frames["swept"], fit=("advantage", "draw"), base="base")
+    for names, rated in (((FORWARD, ENTROPY), closed), (swept, outside)):
+        for name in names:
+            row = found.loc[name]
+            assert row["elo"] == pytest.approx(rated.elo[name])
+            assert row["elo_half_width"] == pytest.approx(rated.interval[name])
+            assert (row["elo_low"], row["elo_high"]) == pytest.approx(
+                (row["elo"] - row["elo_half_width"], row["elo"] + row["elo_half_width"])
+            )
+    assert found["elo_games"].to_dict() == {FORWARD: 16, ENTROPY: 16} | dict.fromkeys(swept, 6)
+    # Given advantage and draw parameter, the other cells of the arena change nothing but the prior: one draw
+    # of the cell's own and, of the base's one, the half that falls to this opponent.
+    given = {"advantage": outside.advantage, "draw_elo": outside.draw_elo, "prior": 1.5, "base": "base"}
+    for name in swept:
+        own = frames["swept"][(frames["swept"][["white", "black"]] == name).any(axis=1)]
+        assert found.at[name, "elo"] == pytest.approx(bayeselo(own, **given).elo[name])
+
+
+def test_table5_rates_the_ten_among_themselves_and_the_others_apart(tmp_path):
+    """Games against the tempered base, however they ended, leave the ten where they were."""
+    names = ["base-raw", "base-mu", *ARMS]
+    closed = _games(*((name, "base-raw", ["1=", "=0", "10", "01"]) for name in names[1:]))
+    tempered = _games(*(("base-0.8", name, ["11", "1=", "01"]) for name in names))
+    alone, frame = table5(closed, None), table5(pd.concat([closed, tempered], ignore_index=True), None)
+    pd.testing.assert_frame_equal(frame[:10], alone)
+    assert frame["pool"].tolist() == ["closed"] * 10 + ["apart"]
+    ten = bayeselo(closed, fit=("advantage", "draw"), base="base-raw")
+    everybody = bayeselo(pd.concat([closed, tempered]), fit=("advantage", "draw"), base="base-raw")
+    row = frame.set_index("player")
+    assert row["elo"][:10].to_dict() == pytest.approx({name: ten.elo[name] for name in names})
+    assert row.at["base-0.8", "elo"] == pytest.approx(everybody.elo["base-0.8"])
+    assert abs(everybody.elo["base-mu"] - ten.elo["base-mu"]) > 1
+    assert (row["games"].iloc[1], row.at["base-0.8", "games"]) == (8, 60)
+    write_table5(frame, tmp_path / "table5", "mini")
+    text = (tmp_path / "table5.md").read_text()
+    assert "| Frozen base, rated apart | τ = 0.8 " in text
+    assert "second fit over all games" in text
 
 
 def test_table5_has_the_ten_configurations_and_the_temperature_control(tmp_path):
@@ -184,7 +239,7 @@ def test_table5_has_the_ten_configurations_and_the_temperature_control(tmp_path)
     assert frame["entropy"].eq(1.25).all()
     write_table5(frame, tmp_path / "table5", SOURCE)
     text = (tmp_path / "table5.md").read_text()
-    assert "| Forward-KL prior  | raw " in text
+    assert "| Forward-KL prior         | raw " in text
     cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines()[4:]]
     half = (frame.loc[1, "elo_high"] - frame.loc[1, "elo_low"]) / 2
     # No Δ, as the paper prints it.

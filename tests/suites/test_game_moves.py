@@ -12,16 +12,11 @@ import numpy as np
 import pytest
 
 from searchless_rl.board import encode_game
-from searchless_rl.suites.files import (
-    SUITE_COLUMNS,
-    SuiteItem,
-    build_suites,
-    read_game_moves,
-    read_suite,
-    write_suite,
-)
+from searchless_rl.suites.build import build_suites
+from searchless_rl.suites.files import SUITE_COLUMNS, SuiteItem, read_game_moves, read_suite, write_suite
 from searchless_rl.suites.game_moves import read_history
-from searchless_rl.suites.puzzles import Puzzle, PuzzleFileError, read_puzzles, solver_positions
+from searchless_rl.suites.puzzles import Puzzle, read_puzzles, solver_positions
+from searchless_rl.suites.rows import PuzzleFileError
 from searchless_rl.suites.split import SuiteSizes
 from searchless_rl.suites.winning import winning_sets
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import re
 import tracemalloc
 from collections.abc import Sequence
 from itertools import islice
@@ -13,15 +14,22 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from searchless_rl.board import encode_game
 from searchless_rl.suites.puzzles import (
-    EXAMPLES_PER_REASON,
-    MAX_LINE_BYTES,
     Puzzle,
-    PuzzleFileError,
-    ReadReport,
+    _SeenIds,
     iter_puzzles,
+    made_id,
+    position_keys,
     read_puzzles,
     solver_positions,
+)
+from searchless_rl.suites.rows import (
+    EXAMPLES_PER_REASON,
+    MAX_LINE_BYTES,
+    PuzzleFileError,
+    ReadReport,
+    RejectReason,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,6 +121,59 @@ def test_solver_positions_are_those_after_the_opponents_moves() -> None:
     assert PUZZLE.solver_move_count == 3
 
 
+def test_a_file_without_ids_gets_ids_that_follow_from_its_rows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = "6k1/5ppp/8/8/8/8/5PPP/R5K1 b - - 0 1,h7h6 a1a8"
+    lines = ["FEN,Moves,Rating", f"{FEN},{MOVES},1811", f"{other},900", f"{FEN},{MOVES},1811"]
+    path = write(tmp_path / "p.csv", lines)
+    puzzles, report = read_puzzles(path, max_reject_share=0.5)
+    assert [puzzle.moves for puzzle in puzzles] == [PUZZLE.moves, ("h7h6", "a1a8")]
+    assert report.rejected == {"duplicate_id": 1}
+    assert caplog.text.count(f"{path} has no column PuzzleId") == 1
+    ids = [puzzle.id for puzzle in puzzles]
+    assert ids == [made_id(FEN, MOVES), made_id(*other.split(","))]
+    again = read_puzzles(write(tmp_path / "q.csv", [lines[0], lines[2], lines[1]]))[0]
+    assert [puzzle.id for puzzle in again] == ids[::-1]
+    assert (
+        read_puzzles(write(tmp_path / "r.csv", [HEADER, row(ids[0])]), max_reject_share=0.0)[0][0].id
+        == ids[0]
+    )
+
+
+def test_made_ids_of_many_rows_are_distinct() -> None:
+    assert len({made_id(str(number), "e2e4 e7e5") for number in range(20_000)}) == 20_000
+
+
+@pytest.mark.parametrize("length", [5, 10])
+def test_a_repeated_id_is_noticed_in_a_long_file(length: int) -> None:
+    """Also where the first was met long before."""
+    seen = _SeenIds()
+    ids = [made_id(str(number), "")[:length] for number in range(100_000)]
+    distinct = list(dict.fromkeys(ids))
+    assert all(seen.add(puzzle_id) for puzzle_id in distinct)
+    assert not any(seen.add(puzzle_id) for puzzle_id in distinct[::997])
+
+
+def test_positions_no_game_can_start_from_are_refused_with_line_and_id(tmp_path: Path) -> None:
+    """What `suites` accepts, every later stage can play; where the two disagree, the row is refused."""
+    rook = "8/8/8/8/8/5k2/8/4R2K w - - {} {}"
+    counters = [("103", "152"), ("150", "200"), ("151", "200"), ("9999", "1"), ("0", "65535"), ("0", "70000")]
+    lines = [
+        row(f"rook{number}", fen=rook.format(*pair), moves="e1f1 f3g3")
+        for number, pair in enumerate(counters)
+    ]
+    puzzles, report = read_puzzles(write(tmp_path / "p.csv", [HEADER, *lines]), max_reject_share=1.0)
+    for puzzle in puzzles:
+        encode_game(puzzle.fen, list(puzzle.moves))
+        assert position_keys(puzzle) == ("8/8/8/8/8/5k2/8/5R1K b - -",)
+    assert set(report.rejected) <= {"bad_fen"}
+    assert report.rejected_total + len(puzzles) == len(counters)
+    assert "rook4" in [puzzle.id for puzzle in puzzles]
+    for rejected in report.examples.get(RejectReason.BAD_FEN, []):
+        assert re.match(rf"rook{rejected.line - 2}: no game can start from '8/8", rejected.detail)
+
+
 # ------------------------------------------------------------------------------------------- containers
 
 
@@ -184,7 +245,10 @@ def test_a_damaged_container_is_an_error(tmp_path: Path, content: bytes) -> None
     [
         ("", "no puzzle rows"),
         (HEADER + "\n", "no puzzle rows"),
-        ("<!DOCTYPE html>\n<html></html>\n", "neither a header with PuzzleId nor a row of 9 to 11 columns"),
+        (
+            "<!DOCTYPE html>\n<html></html>\n",
+            "neither a header with FEN and Moves nor a row of 9 to 11 columns",
+        ),
         ("PuzzleId,FEN,Moves\n", "lacks Rating"),
         ("PuzzleId,FEN,Moves,Rating,FEN\n", "repeats FEN"),
         (row() + "\n", "neither a header"),

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from searchless_rl.suites.files import SuiteItem, build_suites, read_suite, write_suite
-from searchless_rl.suites.puzzles import Puzzle, PuzzleFileError, read_puzzles
+from searchless_rl.suites.build import build_suites
+from searchless_rl.suites.files import SuiteItem, read_suite, write_suite
+from searchless_rl.suites.puzzles import Puzzle, mate_depth, read_puzzles
+from searchless_rl.suites.rows import PuzzleFileError
 from searchless_rl.suites.split import SUITE_NAMES, SplitError, SuiteSizes
 from searchless_rl.suites.winning import winning_sets
 
 BUNDLED = Path(__file__).resolve().parents[2] / "data" / "lichess" / "torre_6605_2026.csv"
-SMALL = SuiteSizes(selection=120, main=150, hard=40)
+SMALL = SuiteSizes(selection=120, main=150, hard=40, control_pool=200)
 
 TWO_MATES = Puzzle(
     "AAAAB",
@@ -64,9 +66,11 @@ def test_suites_read_back_as_split_with_their_winning_sets(
         for item in items:
             assert item.puzzle == puzzles[item.puzzle.id]
         for item in items[::10]:
-            assert item.winning == winning_sets(item.puzzle)
+            groups = tuple((uci,) for uci in item.puzzle.moves[1::2])
+            assert item.winning == (groups if name == "control" else winning_sets(item.puzzle))
         seen += len(items)
-    assert seen + len(report["overlaps_dropped"]) == len(puzzles)
+    unused = len(puzzles) - len(report["overlaps_dropped"]) - seen
+    assert 0 < unused < 250  # neither scored nor in the pool: what mates and pool leave
 
 
 def test_report(built: tuple[Path, dict[str, Any]], source: Path) -> None:
@@ -86,6 +90,17 @@ def test_report(built: tuple[Path, dict[str, Any]], source: Path) -> None:
     assert main["rating"]["median"] == ratings[74]
     assert main["solver_positions"] == sum(len(item.winning) for item in read_suite(folder / "main.csv"))
     assert report["suites"]["hard"]["rated_hard"] == 40
+    pool = [item.puzzle for item in read_suite(folder / "control.csv")]
+    depths = [mate_depth(puzzle) for puzzle in pool]
+    mates = {str(depth): depths.count(depth) for depth in range(1, 6)}
+    assert report["control_pool"] == {
+        "puzzles": len(pool),
+        "positions": sum(puzzle.solver_move_count for puzzle in pool),
+        "mean_rating": pytest.approx(sum(puzzle.rating for puzzle in pool) / len(pool), rel=1e-12),
+        "mates": mates,
+        "mate_share": sum(mates.values()) / len(pool),
+    }
+    assert 0.3 < report["control_pool"]["mate_share"] < 0.6
 
 
 def test_a_rebuild_is_identical_byte_for_byte(
@@ -112,7 +127,7 @@ def test_row_order_of_the_source_does_not_matter(
 
 
 def test_an_impossible_split_writes_nothing(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(SplitError, match="suite hard needs 999"):
+    with pytest.raises(SplitError, match=r"some\.csv: suites\.hard: 999 puzzles are wanted.*suites\.source"):
         build_suites(source, tmp_path / "out", replace(SMALL, hard=999), seed=7)
     assert not (tmp_path / "out").exists()
 
@@ -140,7 +155,7 @@ def test_an_empty_suite_is_a_suite(tmp_path: Path) -> None:
     [
         ("", "0 winning groups for 1 solver positions"),
         ("a1a6 b1b8", "2 winning groups for 1 solver positions"),
-        ("b1b8", "b1b8 must begin with the marked a1a6"),
+        ("b1b8", "'b1b8' must begin with the marked a1a6"),
         ("b1b8|a1a6", "must begin with the marked a1a6"),
         ("a1a6|a1a6", "repeats a move or holds an illegal one"),
         ("a1a6|b1b9", "repeats a move or holds an illegal one"),

@@ -9,20 +9,12 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from splitting import NamedOverlap, NamedSplit, catalogue_of, split_puzzles
 
-from searchless_rl.suites.puzzles import Puzzle, read_puzzles
-from searchless_rl.suites.split import (
-    SUITE_NAMES,
-    Overlap,
-    Split,
-    SplitError,
-    SuiteSizes,
-    mate_depth,
-    position_keys,
-    require_disjoint,
-    split_puzzles,
-)
+from searchless_rl.suites.puzzles import Puzzle, mate_depth, position_keys, read_puzzles
+from searchless_rl.suites.split import SUITE_NAMES, SplitError, SuiteSizes, require_disjoint
 
 BUNDLED = Path(__file__).resolve().parents[2] / "data" / "lichess" / "torre_6605_2026.csv"
 SMALL = SuiteSizes(selection=120, main=150, hard=50)
@@ -39,11 +31,11 @@ def few(bundled: list[Puzzle]) -> list[Puzzle]:
 
 
 @pytest.fixture(scope="module")
-def split(bundled: list[Puzzle]) -> Split:
+def split(bundled: list[Puzzle]) -> NamedSplit:
     return split_puzzles(bundled, SuiteSizes(), seed=0)
 
 
-def ids(split: Split) -> dict[str, list[str]]:
+def ids(split: NamedSplit) -> dict[str, list[str]]:
     return {name: [puzzle.id for puzzle in members] for name, members in split.suites.items()}
 
 
@@ -58,7 +50,7 @@ def test_mate_depth_looks_at_the_board_not_at_themes(bundled: list[Puzzle]) -> N
     assert mate_depth(replace(puzzle, moves=puzzle.moves[:2], themes=puzzle.themes)) is None
 
 
-def test_sizes(split: Split, bundled: list[Puzzle]) -> None:
+def test_sizes(split: NamedSplit, bundled: list[Puzzle]) -> None:
     sizes = {name: len(members) for name, members in split.suites.items()}
     assert list(sizes) == list(SUITE_NAMES)
     assert (sizes["selection"], sizes["main"], sizes["hard"], sizes["mate5"]) == (1500, 2000, 600, 39)
@@ -66,7 +58,7 @@ def test_sizes(split: Split, bundled: list[Puzzle]) -> None:
     assert all(puzzle.rating >= 2400 for puzzle in split.suites["hard"])
 
 
-def test_mate_suites_hold_all_mates_of_the_rest(split: Split) -> None:
+def test_mate_suites_hold_all_mates_of_the_rest(split: NamedSplit) -> None:
     for depth in range(1, 6):
         members = split.suites[f"mate{depth}"]
         assert members
@@ -76,7 +68,7 @@ def test_mate_suites_hold_all_mates_of_the_rest(split: Split) -> None:
     assert len(split.suites["control"]) > 1000
 
 
-def test_disjoint_by_id_and_by_position(split: Split) -> None:
+def test_disjoint_by_id_and_by_position(split: NamedSplit) -> None:
     seen_ids: set[str] = set()
     seen_positions: set[str] = set()
     for members in split.suites.values():
@@ -89,7 +81,7 @@ def test_disjoint_by_id_and_by_position(split: Split) -> None:
         seen_positions |= positions
 
 
-def test_overlaps_name_the_puzzle_kept(split: Split, bundled: list[Puzzle]) -> None:
+def test_overlaps_name_the_puzzle_kept(split: NamedSplit, bundled: list[Puzzle]) -> None:
     by_id = {puzzle.id: puzzle for puzzle in bundled}
     used = {puzzle.id for members in split.suites.values() for puzzle in members}
     assert len(split.overlaps) == 7
@@ -101,7 +93,7 @@ def test_overlaps_name_the_puzzle_kept(split: Split, bundled: list[Puzzle]) -> N
             assert overlap.position in position_keys(by_id[puzzle_id])
 
 
-def test_selection_and_main_are_alike_and_close_to_the_pool(split: Split, bundled: list[Puzzle]) -> None:
+def test_selection_and_main_are_alike_and_close_to_the_pool(split: NamedSplit, bundled: list[Puzzle]) -> None:
     """Mean rating and share of hard puzzles lie within 4 standard errors of the pool both were drawn from."""
     apart = {puzzle.id for name in ("hard", "mate5") for puzzle in split.suites[name]}
     pool = [puzzle for puzzle in bundled if puzzle.id not in apart]
@@ -133,7 +125,7 @@ def test_the_seed_changes_every_drawn_suite(few: list[Puzzle]) -> None:
         assert first[name] != second[name], name
 
 
-def test_the_draw_is_pinned(split: Split) -> None:
+def test_the_draw_is_pinned(split: NamedSplit) -> None:
     """Every checkout, with any NumPy, gets the same suites at seed 0."""
     digest = hashlib.sha256(json.dumps(ids(split)).encode()).hexdigest()
     assert digest == "15611c2ed859d54fddcaec87e5f9fe26d09ff823a686ffbe7e712819cb59daa0"
@@ -155,6 +147,34 @@ def test_a_mate_cap_passes_the_others_on(few: list[Puzzle]) -> None:
     assert 1 in {mate_depth(puzzle) for puzzle in capped["control"]}
 
 
+def test_the_controls_pool_is_a_uniform_sample_of_the_rest(bundled: list[Puzzle]) -> None:
+    """Shares of mates and of high ratings lie within 4 standard errors of what it was drawn from."""
+    whole = split_puzzles(bundled, SuiteSizes(control_pool=1000), 0).suites
+    names = ("mate1", "mate2", "mate3", "mate4", "control")
+    others = split_puzzles(
+        bundled, SuiteSizes(control_pool=None), 0
+    ).suites  # the same puzzles, cut otherwise
+    rest = [puzzle for name in names for puzzle in others[name]]
+    pool = whole["control"]
+    assert len(pool) == 1000
+    assert {puzzle.id for puzzle in pool} < {puzzle.id for puzzle in rest}
+    for trait in (
+        lambda puzzle: mate_depth(puzzle) in (1, 2, 3, 4),
+        lambda puzzle: mate_depth(puzzle) == 4,
+        lambda puzzle: puzzle.rating >= 2000,
+    ):
+        share = sum(map(trait, rest)) / len(rest)
+        assert 0.05 < share < 0.6
+        assert abs(sum(map(trait, pool)) / 1000 - share) < 4 * (share * (1 - share) / 1000) ** 0.5
+
+
+def test_the_size_of_the_controls_pool_leaves_the_scored_samples_alone(few: list[Puzzle]) -> None:
+    free, drawn = (ids(split_puzzles(few, replace(SMALL, control_pool=size), 0)) for size in (None, 60))
+    for name in ("selection", "main", "hard", "mate5"):
+        assert drawn[name] == free[name]
+    assert set(drawn["mate2"]) < set(free["mate2"])
+
+
 def test_zero_sizes_give_empty_suites(few: list[Puzzle]) -> None:
     suites = split_puzzles(few, SuiteSizes(0, 0, 0, mate_cap=0), 0).suites
     assert {name for name, members in suites.items() if members} == {"control"}
@@ -163,8 +183,18 @@ def test_zero_sizes_give_empty_suites(few: list[Puzzle]) -> None:
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        (replace(SMALL, hard=10_000), r"suite hard needs 10000 puzzles, but only \d+ are rated 2400 or more"),
-        (replace(SMALL, main=10_000), r"selection and main needs 10120 puzzles, but only \d+ are left by"),
+        (
+            replace(SMALL, hard=10_000),
+            r"suites.hard: 10000 puzzles are wanted, but only \d+ are rated 2400 or more",
+        ),
+        (
+            replace(SMALL, control_pool=10_000),
+            r"suites.control_pool: 10000 puzzles are wanted, but only \d+ are left by",
+        ),
+        (
+            replace(SMALL, main=10_000),
+            r"suites.selection and suites.main: 10120 puzzles are wanted, but only \d+ are left by",
+        ),
     ],
 )
 def test_too_few_puzzles(few: list[Puzzle], sizes: SuiteSizes, message: str) -> None:
@@ -172,7 +202,7 @@ def test_too_few_puzzles(few: list[Puzzle], sizes: SuiteSizes, message: str) -> 
         split_puzzles(few, sizes, 0)
 
 
-@pytest.mark.parametrize("name", ["selection", "main", "hard", "hard_rating", "mate_cap"])
+@pytest.mark.parametrize("name", ["selection", "main", "hard", "hard_rating", "mate_cap", "control_pool"])
 def test_negative_sizes_are_refused(name: str) -> None:
     with pytest.raises(SplitError, match=f"{name} = -1"):
         SuiteSizes(**{name: -1})
@@ -187,12 +217,19 @@ def test_a_negative_seed_and_a_repeated_id_are_refused(few: list[Puzzle]) -> Non
 
 def test_overlapping_suites_are_named(few: list[Puzzle]) -> None:
     one, other = few[:2]
-    require_disjoint({"main": [one], "hard": [other]})
+    twin = replace(other, id="zzzzz")
+    catalogue = catalogue_of([one, other, twin])  # sorted by id already
+    assert [catalogue.id(place) for place in range(3)] == [one.id, other.id, "zzzzz"]
+
+    def suites(**places: list[int]) -> dict[str, np.ndarray]:
+        return {name: np.array(members, np.int64) for name, members in places.items()}
+
+    require_disjoint(catalogue, suites(main=[0], hard=[1]))
+    require_disjoint(catalogue, suites(main=[0], hard=[1, 2]))  # within a suite it is no leak
     with pytest.raises(SplitError, match=f"{one.id} is in both main and control"):
-        require_disjoint({"main": [one], "hard": [other], "control": [one]})
-    twin = replace(other, id="ZZZZZ")
-    with pytest.raises(SplitError, match=f"{other.id} in hard and ZZZZZ in control share position"):
-        require_disjoint({"main": [one], "hard": [other], "control": [twin]})
+        require_disjoint(catalogue, suites(main=[0], hard=[1], control=[0]))
+    with pytest.raises(SplitError, match=f"{other.id} in hard and zzzzz in control share a position"):
+        require_disjoint(catalogue, suites(main=[0], hard=[1], control=[2]))
 
 
 def test_positions_are_equal_whatever_the_counters_and_dead_en_passant_squares() -> None:
@@ -214,5 +251,5 @@ def test_positions_are_equal_whatever_the_counters_and_dead_en_passant_squares()
 def test_a_shared_position_drops_the_later_id(few: list[Puzzle]) -> None:
     twin = replace(few[10], id="zzzzz", rating=3000)
     result = split_puzzles([twin, *few], SMALL, 0)
-    assert Overlap("zzzzz", few[10].id, position_keys(twin)[0]) in result.overlaps
+    assert NamedOverlap("zzzzz", few[10].id, position_keys(twin)[0]) in result.overlaps
     assert "zzzzz" not in {puzzle.id for members in result.suites.values() for puzzle in members}

@@ -13,8 +13,9 @@ import chess
 import pytest
 from engine_programs import FakeEngine
 
-from searchless_rl.suites.journal import Journal
-from searchless_rl.suites.uci_engine import EngineError, EngineSettings, Line, UciEngine, analyse_positions
+from searchless_rl.suites.engine_search import analyse_positions
+from searchless_rl.suites.journal import ResultLog
+from searchless_rl.suites.uci_engine import EngineError, EngineLine, EngineSettings, UciEngine
 
 FENS = [
     "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1",
@@ -30,13 +31,13 @@ def settings(fake: FakeEngine) -> EngineSettings:
     return EngineSettings(fake.program, nodes=99, multipv=3)
 
 
-def expected(fen: str, count: int) -> tuple[Line, ...]:
+def expected(fen: str, count: int) -> tuple[EngineLine, ...]:
     """What the fake engine says of a position: the legal moves by name."""
     moves = sorted(move.uci() for move in chess.Board(fen).legal_moves)
-    return tuple(Line(uci, -index, None) for index, uci in enumerate(moves[:count], start=1))
+    return tuple(EngineLine(uci, -index, None) for index, uci in enumerate(moves[:count], start=1))
 
 
-def good_rows(fens: list[str]) -> list[tuple[tuple[Line, ...], ...] | None]:
+def good_rows(fens: list[str]) -> list[tuple[tuple[EngineLine, ...], ...] | None]:
     return [None if fen == BAD else (expected(fen, 3),) for fen in fens]
 
 
@@ -93,7 +94,7 @@ def test_multipv_doubles_until_it_is_enough_or_all_moves_are_shown(
     legal = chess.Board(FENS[3]).legal_moves.count()
     asked: list[int] = []
 
-    def enough(lines: tuple[Line, ...]) -> bool:
+    def enough(lines: tuple[EngineLine, ...]) -> bool:
         asked.append(len(lines))
         return len(lines) >= 5
 
@@ -111,11 +112,11 @@ def test_a_finished_game_has_no_lines(settings: EngineSettings, tmp_path: Path) 
 
 
 def test_mate_scores_and_bounds() -> None:
-    assert Line("e2e4", None, 3).mates_in == 3
-    assert Line("e2e4", None, 3, "lower").mates_in == 3  # at least as good: a mate in 3 or fewer
-    assert Line("e2e4", None, 3, "upper").mates_in is None
-    assert Line("e2e4", None, -3).mates_in is None
-    assert Line("e2e4", 9999, None).mates_in is None
+    assert EngineLine("e2e4", None, 3).mates_in == 3
+    assert EngineLine("e2e4", None, 3, "lower").mates_in == 3  # at least as good: a mate in 3 or fewer
+    assert EngineLine("e2e4", None, 3, "upper").mates_in is None
+    assert EngineLine("e2e4", None, -3).mates_in is None
+    assert EngineLine("e2e4", 9999, None).mates_in is None
 
 
 @pytest.mark.parametrize("multipv", [1, 3])
@@ -332,33 +333,62 @@ def test_a_void_row_is_asked_again_by_the_next_run(
 
 def test_journal_round_trip_and_torn_line(tmp_path: Path) -> None:
     path = tmp_path / "new" / "j.jsonl"
-    with Journal(path) as journal:
+    with ResultLog(path) as journal:
         assert journal.records == []
         journal.append({"a": 1, "b": "é\n"})
         journal.append({"a": 2})
     with path.open("ab") as stream:
         stream.write(b'{"a": 3}')  # whole, but without its end: it may have been cut anywhere
-    with Journal(path) as journal:
+    with ResultLog(path) as journal:
         assert journal.records == [{"a": 1, "b": "é\n"}, {"a": 2}]
         journal.append({"a": 4})
     assert [json.loads(line)["a"] for line in path.read_bytes().splitlines()] == [1, 2, 4]
 
 
-@pytest.mark.parametrize("line", ["nonsense", "[1]", "7"])
+@pytest.mark.parametrize("line", ["nonsense", "[1]", "7", "[" * 100_000])
 def test_a_journal_of_something_else_is_refused(tmp_path: Path, line: str) -> None:
     path = tmp_path / "j.jsonl"
     path.write_text(f'{{"a": 1}}\n{line}\n{{"a": 2}}\n')
     with pytest.raises(ValueError, match=r"j\.jsonl: line 2 is no JSON object"):
-        Journal(path)
+        ResultLog(path)
     path.write_text('{"a": 1}\n')
-    with Journal(path) as journal, pytest.raises(ValueError, match="line 1 lacks one of a, b"):
-        journal.records_with("a", "b")
+    with (
+        ResultLog(path) as log,
+        pytest.raises(ValueError, match=r"j\.jsonl: line 1 is not .*KeyError\('b'\)"),
+    ):
+        log.parsed_with(lambda record: record["b"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"fen": []},
+        {"multipv": {}},
+        {"lines": None},
+        {"lines": [["e2e4", 1, None]]},
+        {"lines": [[["e2e4"], 1, None, "exact"]]},
+        {"lines": [["e2e4", 1, None, []]]},
+        {"lines": [["e2e4", None, None, "exact"]]},
+        {"engine": None},
+    ],
+)
+def test_a_kept_answer_of_the_wrong_kind_names_file_and_line(
+    settings: EngineSettings, tmp_path: Path, changes: dict[str, object]
+) -> None:
+    path = tmp_path / "j.jsonl"
+    analyse_positions(FENS[:1], settings, path)
+    record = json.loads(path.read_text()) | changes
+    path.write_text(
+        json.dumps({name: value for name, value in record.items() if name != "engine" or value}) + "\n"
+    )
+    with pytest.raises(ValueError, match=r"j\.jsonl: line 1 is not what is kept here"):
+        analyse_positions(FENS[:1], settings, path)
 
 
 def test_a_journal_is_open_once(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j"), pytest.raises(RuntimeError, match="another process is at this work"):
-        Journal(tmp_path / "j")
-    Journal(tmp_path / "j").__exit__(None, None, None)
+    with ResultLog(tmp_path / "j"), pytest.raises(RuntimeError, match="another process is at this work"):
+        ResultLog(tmp_path / "j")
+    ResultLog(tmp_path / "j").__exit__(None, None, None)
 
 
 # ------------------------------------------------------------------------------------- the real Stockfish

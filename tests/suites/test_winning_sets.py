@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from pathlib import Path
 
 import chess
-import cozy_chess
 import pytest
 
-from searchless_rl.suites.puzzles import Puzzle, read_puzzles, solver_positions
-from searchless_rl.suites.split import mate_depth
-from searchless_rl.suites.winning import winning_set, winning_sets
+from searchless_rl.suites.puzzles import Puzzle, mate_depth, read_puzzles, solver_positions
+from searchless_rl.suites.winning import winning_sets
 
 ROOT = Path(__file__).resolve().parents[2]
 BUNDLED = ROOT / "data" / "lichess" / "torre_6605_2026.csv"
@@ -29,14 +26,13 @@ def shared_puzzles(name: str) -> list[Puzzle]:
 
 
 def mates_by_another_generator(board: chess.Board) -> set[str]:
-    """Every mate in one, by a move generator that shares no code with python-chess."""
-    position = cozy_chess.Board.from_fen(board.fen())
+    """Every mate in one by python-chess, which shares no code with the generator that finds the sets."""
     mates = set()
-    for move in position.generate_moves():
-        after = copy.copy(position)
-        after.play(move)
-        if len(after.checkers()) > 0 and not after.generate_moves():
-            mates.add(board.parse_uci(str(move)).uci())  # that generator castles "king takes rook"
+    for move in list(board.legal_moves):
+        board.push(move)
+        if board.is_checkmate():
+            mates.add(move.uci())
+        board.pop()
     return mates
 
 
@@ -78,17 +74,31 @@ def test_bundled_puzzles_agree_with_an_independent_generator() -> None:
     ],
 )
 def test_hand_made_positions(fen: str, marked: str, expected: tuple[str, ...]) -> None:
-    board = chess.Board(fen)
-    assert winning_set(board, chess.Move.from_uci(marked)) == expected
-    assert board.fen() == fen
-    assert not board.move_stack
+    assert winning_sets(with_last_position(fen, marked)) == (expected,)
+
+
+def with_last_position(fen: str, marked: str) -> Puzzle:
+    """A puzzle whose only solver position is the one given: the opponent's move before it is made up."""
+    after = chess.Board(fen)
+    for start in chess.SquareSet(after.occupied_co[not after.turn]):
+        for target in chess.SQUARES:
+            before = after.copy()
+            piece = before.remove_piece_at(start)
+            if before.piece_at(target) or (piece.piece_type == chess.PAWN and target // 8 in (0, 7)):
+                continue
+            before.set_piece_at(target, piece)
+            before.turn = not after.turn
+            move = chess.Move(target, start)
+            if before.is_valid() and before.is_legal(move):
+                before.push(move)
+                if before.epd() == after.epd():
+                    before.pop()
+                    return Puzzle("AAAAA", before.fen(), (move.uci(), marked), 900, (), "")
+    raise AssertionError(fen)
 
 
 def last_winning_set(puzzle: Puzzle) -> tuple[str, ...]:
-    for number, (board, marked) in enumerate(solver_positions(puzzle), start=1):
-        if number == puzzle.solver_move_count:
-            return winning_set(board, marked)
-    raise AssertionError(puzzle.id)
+    return winning_sets(puzzle)[-1]
 
 
 #: Share in percent of puzzles with several mates at the last position, measured for the study over every row

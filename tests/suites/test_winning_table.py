@@ -17,11 +17,13 @@ import cozy_chess
 import pytest
 from engine_programs import FakeEngine
 
-from searchless_rl.suites.files import build_suites, read_suite
-from searchless_rl.suites.puzzles import Puzzle, PuzzleFileError, read_puzzles, solver_positions
-from searchless_rl.suites.split import SuiteSizes, mate_depth
+from searchless_rl.suites.build import build_suites
+from searchless_rl.suites.files import read_suite
+from searchless_rl.suites.puzzles import Puzzle, mate_depth, read_puzzles, solver_positions
+from searchless_rl.suites.rows import PuzzleFileError
+from searchless_rl.suites.split import SuiteSizes
 from searchless_rl.suites.uci_engine import EngineSettings, UciEngine
-from searchless_rl.suites.winning import WinningTable, read_winning_table, winning_set, winning_sets
+from searchless_rl.suites.winning import WinningTable, read_winning_table, winning_sets
 from searchless_rl.suites.winning_search import make_winning_sets
 
 LICHESS = Path(__file__).resolve().parents[2] / "data" / "lichess"
@@ -145,8 +147,8 @@ def test_every_bundled_row_fits_its_puzzle_and_holds_what_the_rules_give(
     several = 0
     for puzzle in mates[::4]:
         row = table.row(puzzle)
-        for group, (board, marked) in zip(row.optimal, solver_positions(puzzle), strict=True):
-            assert set(winning_set(board, marked)) <= set(group), puzzle.id
+        for group, by_rule in zip(row.optimal, winning_sets(puzzle), strict=True):
+            assert set(by_rule) <= set(group), puzzle.id
         several += len(row.optimal[-1]) > 1
     share = facts["by_moves_to_mate"]["1"]["several_optimal"] / len(mates)
     assert 0.03 < share < 0.10
@@ -192,7 +194,7 @@ def test_sets_come_from_the_table_where_it_has_the_puzzle(tmp_path: Path) -> Non
         ("e4e8,e4e8 e8f8", "1 winning groups for 2 solver positions"),
         ("e4e8 e8f8,e4e8", "1 winning groups for 2 solver positions"),
         ("e4e8 e8f8 e8f8,e4e8 e8f8", "3 winning groups for 2 solver positions"),
-        ("e4h7 e8f8,e4e8|e4h7 e8f8", "e4h7 must begin with the marked e4e8"),
+        ("e4h7 e8f8,e4e8|e4h7 e8f8", "'e4h7' must begin with the marked e4e8"),
         ("e4e8|e4h8 e8f8,e4e8 e8f8", "repeats a move or holds an illegal one"),
         ("e4e8|nonsense e8f8,e4e8 e8f8", "repeats a move or holds an illegal one"),
         ("e4e8|e4e8 e8f8,e4e8 e8f8", "repeats a move or holds an illegal one"),

@@ -5,7 +5,8 @@ import pytest
 from searchless_rl.lc0 import load_network
 from searchless_rl.params import load_params
 from searchless_rl.suites.files import SuiteItem, write_suite
-from searchless_rl.suites.puzzles import ReadReport, iter_puzzles
+from searchless_rl.suites.puzzles import iter_puzzles
+from searchless_rl.suites.rows import ReadReport
 from searchless_rl.suites.split import SUITE_NAMES
 from searchless_rl.suites.winning import winning_sets
 

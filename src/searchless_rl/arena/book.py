@@ -28,7 +28,7 @@ def make_book(
     count: int,
     seed: int,
     batch_size: int,
-    advance: Callable[[int], Any] = lambda openings: None,
+    on_openings: Callable[[int], Any] = lambda openings: None,
 ) -> None:
     """Write a book of unbalanced openings, each with its moves, as `openings.write_openings` does.
 
@@ -38,12 +38,12 @@ def make_book(
     published book, unbalanced alike so that fewer games are drawn.
 
     Args:
-        weights: the base network.
+        weights: file of the base network.
         out: the CSV file.
-        count: openings; the first n of a larger book are the book of n.
-        seed: of the lines.
+        count: number of openings; the first n of a larger book are the book of n.
+        seed: seed of the lines.
         batch_size: positions per forward pass.
-        advance: told the number of openings just found.
+        on_openings: progress callback, called with the number of openings just found.
 
     Raises:
         OpeningError: too few of the lines are kept.
@@ -60,7 +60,7 @@ def make_book(
             if key is not None and key not in seen and len(openings) < count:
                 seen.add(key)
                 openings.append(opening)
-        advance(len(openings) - before)
+        on_openings(len(openings) - before)
         tried += len(lines)
         if len(openings) == count:
             write_openings(out, openings)

@@ -1,17 +1,17 @@
 """Games between searchless players, thousands at a time in one process (paper sections 3.2, 3.4, appendix F).
 
-Games do not wait for each other: of all networks, the one with the most positions waiting is asked next,
-about a full batch of them. Games that have taken the same course so far ask a network once, and argmax moves
-are remembered while games of their opening go on, since networks tuned from one base agree for many moves. A
-network sees its positions in one padded shape only, and a game's random numbers have an address of their own,
-so that a game is the same whatever is played beside it.
+Games do not wait for each other: the next batch goes to the network for which most positions wait. Games that
+have taken the same course so far have their position evaluated once, and argmax moves are remembered while
+games of their opening go on, since networks tuned from one base agree for many moves. A network sees its
+positions in one padded shape only, and a game's random numbers have an address of their own, so that a game
+is the same whatever is played beside it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -44,7 +44,7 @@ class Outcome:
         number: of the game in its schedule.
         result: "1-0", "0-1" or "1/2-1/2"; "*" where it broke off.
         reason: one of `REASONS`, `PLY_CAP`, or why it broke off.
-        ties: argmax moves that another move tied.
+        ties: number of argmax moves that another move tied.
         moves: UCI, after the opening.
     """
 
@@ -73,14 +73,17 @@ def play_games(
     """Play games to their end, in the order in which they end.
 
     Args:
-        games: what is to be played.
-        players: that the games refer to.
-        load: the evaluator of a weights file; all must have one batch shape. One per distinct file is kept.
-        seed: of the sampled moves.
+        games: the schedule.
+        players: the players that the games refer to.
+        load: makes the evaluator of a weights file; all must have one batch shape. One per file is kept.
+        seed: seed of the sampled moves.
         max_plies: a game this long, counted from the standard start position, is a draw.
         in_flight: games at a time, at least 1; bounds memory and changes no result.
         max_loaded: networks in memory at a time, at least 1 (default: all; BT4 takes 0.75 GB each); those
             that do not fit are loaded again when it is their turn. Changes no result.
+
+    Yields:
+        One outcome a game.
 
     Raises:
         ValueError: an opening that leaves no ply to play below `max_plies`, or a number below 1.
@@ -95,31 +98,62 @@ def play_games(
             raise ValueError(
                 f"opening {game.opening.id}: ply {game.opening.plies}, not below max_plies = {max_plies}"
             )
-    hall = _Hall(players, load, seed, max_plies, max_loaded)
+    runner = _Runner(players, load, seed, max_plies, max_loaded, min(in_flight, len(games)))
     # Opening by opening, so that games of common course are in flight together.
     rank = {opening: number for number, opening in enumerate(dict.fromkeys(game.opening for game in games))}
-    by_opening = sorted(games, key=lambda game: rank[game.opening])
-    yield from hall.play(iter(by_opening), min(in_flight, len(games)))
+    yield from runner.play(iter(sorted(games, key=lambda game: rank[game.opening])))
 
 
-class _Lines:
-    """The lines played from an opening: their numbers, and the argmax moves known after them."""
+class _MoveTree:
+    """The courses that games of one opening have taken: a tree of moves with the opening as node 0."""
 
     def __init__(self) -> None:
-        self._following: dict[tuple[int, int], int] = {}
-        self.known: dict[tuple[Path, int], tuple[int, bool]] = {}
-        """(weights, line) -> policy index and whether it is tied."""
+        self._children: dict[tuple[int, int], int] = {}
+        self.argmax: dict[tuple[Path, int], tuple[int, bool]] = {}
+        """(weights, node) -> policy index of the argmax move there and whether it is tied, where known."""
 
-    def follow(self, line: int, index: int) -> int:
-        """Number of the line that continues `line` (0 is the opening) with a move."""
-        return self._following.setdefault((line, index), len(self._following) + 1)
-
-
-_Place = tuple[_Lines, int]
+    def child(self, node: int, index: int) -> int:
+        """The node to which a move leads from `node`."""
+        return self._children.setdefault((node, index), len(self._children) + 1)
 
 
-class _Hall:
-    """The games in flight, one per row, and the positions that wait for each network."""
+@dataclass
+class _BoardRow:
+    """The game on one row of the batch.
+
+    Attributes:
+        game: as scheduled.
+        tree: of its opening.
+        node: of the tree, where the game stands.
+        uniform: one random number for every ply up to the cap, so that a ply's number has a fixed place; None
+            where both players play the argmax.
+        moves: UCI, after the opening.
+        ties: argmax moves so far that another move tied.
+    """
+
+    game: Game
+    tree: _MoveTree
+    uniform: np.ndarray | None
+    node: int = 0
+    moves: list[str] = field(default_factory=list)
+    ties: int = 0
+
+    @property
+    def position(self) -> tuple[_MoveTree, int]:
+        """Equal for games that have taken the same course from the same opening."""
+        return self.tree, self.node
+
+    def outcome(self, result: str, reason: str) -> Outcome:
+        """The game as it ended."""
+        return Outcome(self.game.number, result, reason, self.ties, tuple(self.moves))
+
+
+_Ended = list[tuple[int, Outcome]]
+"""Rows whose games have ended, and how."""
+
+
+class _Runner:
+    """The games in flight, one per row of a batch, and the positions that wait for each network."""
 
     def __init__(
         self,
@@ -128,41 +162,68 @@ class _Hall:
         seed: int,
         max_plies: int,
         max_loaded: int | None,
+        rows: int,
     ) -> None:
         self._players = players
         self._load = load
         self._seed = seed
         self._max_plies = max_plies
         self._max_loaded = max_loaded
+        self._batch = GameBatch([None] * rows)
+        self._rows: dict[int, _BoardRow] = {}
         self._loaded: OrderedDict[Path, Evaluator] = OrderedDict()  # the longest unused first
-        # By weights, then by place: the rows that stand there, all answered at once.
-        self._waiting: dict[Path, dict[_Place, list[int]]] = {player.weights: {} for player in players}
-        self._answered: list[tuple[int, int, bool]] = []  # row, move, tied: known without asking
-        # Of an opening while rows hold them.
-        self._lines: WeakValueDictionary[Opening, _Lines] = WeakValueDictionary()
+        # By weights, then by position: the rows that stand there, which one evaluation serves.
+        self._waiting: dict[Path, dict[tuple[_MoveTree, int], list[int]]] = {
+            player.weights: {} for player in players
+        }
+        self._known: list[tuple[int, int, bool]] = []  # row, argmax move, tied: no evaluation needed
+        self._trees: WeakValueDictionary[Opening, _MoveTree] = WeakValueDictionary()  # while rows hold them
 
-    def play(self, games: Iterator[Game], rows: int) -> Iterator[Outcome]:
-        """Play `games`, `rows` at a time."""
-        self._games = GameBatch([None] * rows)
-        self._seats: list[Game | None] = [None] * rows
-        self._places: list[_Place | None] = [None] * rows
-        self._moves: list[list[str]] = [[] for _ in range(rows)]
-        self._ties = np.zeros(rows, np.int64)
-        self._uniform: list[np.ndarray | None] = [None] * rows
-        self._seat(range(rows), list(islice(games, rows)))
+    def play(self, games: Iterator[Game]) -> Iterator[Outcome]:
+        """Play `games`, as many at a time as there are rows."""
+        free = list(range(len(self._batch)))
         while True:
-            if self._answered:
-                ended = self._step_answered()
+            self._start(free, games)
+            if self._known:
+                ended = self._play_known()
             else:
                 weights = max(self._waiting, key=self._urgency)
                 if not self._waiting[weights]:
                     return
-                ended = self._ask(weights)
-            yield from (outcome for outcome, _ in ended)
-            for _, row in ended:
-                self._places[row] = None
-            following = list(islice(games, len(ended)))
-            self._seat([row for _, row in ended][: len(following)], following)
+                ended = self._play_evaluated(weights)
+            yield from (outcome for _, outcome in ended)
+            free = [row for row, _ in ended]
+            for row in free:
+                del self._rows[row]
+
+    def _start(self, free: Sequence[int], games: Iterator[Game]) -> None:
+        """Begin the next games on free rows."""
+        following = list(islice(games, len(free)))
+        rows = free[: len(following)]
+        self._batch.restart(np.array(rows, np.int64), [game.opening.fen for game in following])
+        self._batch.play([game.opening.moves for game in following], np.array(rows, np.int64))
+        for row, game in zip(rows, following, strict=True):
+            tree = self._trees.setdefault(game.opening, _MoveTree())
+            self._rows[row] = _BoardRow(game, tree, self._uniform(game))
+            self._enqueue(row)
+
+    def _uniform(self, game: Game) -> np.ndarray | None:
+        if not (self._players[game.white].is_sampled or self._players[game.black].is_sampled):
+            return None
+        return game_uniforms(Stream.ARENA, self._seed, game.address, self._max_plies)
+
+    def _mover(self, row: int) -> Player:
+        game = self._rows[row].game
+        return self._players[game.white if self._batch.is_white[row] else game.black]
+
+    def _enqueue(self, row: int) -> None:
+        """Have a row's next move found."""
+        mover, here = self._mover(row), self._rows[row]
+        known = None if mover.is_sampled else here.tree.argmax.get((mover.weights, here.node))
+        if known is None:
+            self._waiting[mover.weights].setdefault(here.position, []).append(row)
+        else:
+            self._known.append((row, *known))
 
     def _urgency(self, weights: Path) -> tuple[bool, int]:
         """A full batch for a network that is in memory goes before the longest queue of all."""
@@ -178,118 +239,74 @@ class _Hall:
         self._loaded.move_to_end(weights)
         return self._loaded[weights]
 
-    def _seat(self, rows: Sequence[int], games: Sequence[Game]) -> None:
-        """Begin games in free rows."""
-        self._games.restart(np.array(rows, np.int64), [game.opening.fen for game in games])
-        self._games.play([game.opening.moves for game in games], np.array(rows, np.int64))
-        for row, game in zip(rows, games, strict=True):
-            lines = self._lines.setdefault(game.opening, _Lines())
-            self._seats[row] = game
-            self._places[row] = (lines, 0)
-            self._moves[row] = []
-            self._ties[row] = 0
-            self._uniform[row] = self._numbers(game)
-            self._wait(row)
+    def _play_known(self) -> _Ended:
+        rows, moves, tied = (list(part) for part in zip(*self._known, strict=True))
+        self._known.clear()
+        return self._step(rows, moves, tied)
 
-    def _numbers(self, game: Game) -> np.ndarray | None:
-        """One number for every ply up to the cap, so that a ply's number has a fixed place."""
-        if not (self._players[game.white].is_sampled or self._players[game.black].is_sampled):
-            return None
-        return game_uniforms(Stream.ARENA, self._seed, game.address, self._max_plies)
-
-    def _wait(self, row: int) -> None:
-        """Have a row's next move found."""
-        mover, place = self._mover(row), self._place(row)
-        known = None if mover.is_sampled else place[0].known.get((mover.weights, place[1]))
-        if known is None:
-            self._waiting[mover.weights].setdefault(place, []).append(row)
-        else:
-            self._answered.append((row, *known))
-
-    def _place(self, row: int) -> _Place:
-        place = self._places[row]
-        assert place is not None
-        return place
-
-    def _game(self, row: int) -> Game:
-        game = self._seats[row]
-        assert game is not None
-        return game
-
-    def _mover(self, row: int) -> Player:
-        game = self._game(row)
-        return self._players[game.white if self._games.is_white[row] else game.black]
-
-    def _ask(self, weights: Path) -> list[tuple[Outcome, int]]:
-        """Let a network answer a batch; the games that end with it, and their rows."""
+    def _play_evaluated(self, weights: Path) -> _Ended:
+        """Evaluate a batch of waiting positions and move in all their rows; the games that end with it."""
         evaluator, queue = self._evaluator(weights), self._waiting[weights]
-        groups = [queue.pop(place) for place in list(islice(queue, evaluator.batch_size))]
+        groups = [queue.pop(position) for position in list(islice(queue, evaluator.batch_size))]
         heads = np.array([group[0] for group in groups])
-        evaluation, faults = _evaluate(evaluator, self._games.planes(heads))
-        ended, rows, answers = [], [], []
-        for answer, (group, fault) in enumerate(zip(groups, faults, strict=True)):
+        evaluation, faults = _evaluate(evaluator, self._batch.planes(heads))
+        ended: _Ended = []
+        rows, places = [], []  # the rows to move in, and the place in `evaluation` of each
+        for place, (group, fault) in enumerate(zip(groups, faults, strict=True)):
             if fault is None:
                 rows += group
-                answers += [answer] * len(group)
+                places += [place] * len(group)
             else:
-                ended += [(self._failure(row, fault), row) for row in group]
+                ended += [(row, self._failure(row, fault)) for row in group]
         if not rows:
             return ended
         uniform = np.array([self._draw(row) for row in rows])
         temperatures = [self._mover(row).temperature for row in rows]
-        policy, wdl = (part[answers] for part in evaluation)
-        legal = _repeat(self._games.legal(heads), answers)
+        policy, wdl = (part[places] for part in evaluation)
+        legal = _repeat(self._batch.legal(heads), places)
         choice = pick_moves(Evaluation(policy, wdl), legal, temperatures, uniform)
         moves, tied = choice.move.tolist(), choice.tied.tolist()
         for row, temperature, move, is_tied in zip(rows, temperatures, moves, tied, strict=True):
             if temperature == 0:
-                lines, line = self._place(row)
-                lines.known[weights, line] = (move, is_tied)
+                here = self._rows[row]
+                here.tree.argmax[weights, here.node] = (move, is_tied)
         return ended + self._step(rows, moves, tied)
 
-    def _step_answered(self) -> list[tuple[Outcome, int]]:
-        rows, moves, tied = (list(part) for part in zip(*self._answered, strict=True))
-        self._answered.clear()
-        return self._step(rows, moves, tied)
-
-    def _step(self, rows: list[int], moves: list[int], tied: list[bool]) -> list[tuple[Outcome, int]]:
-        """One move in each of `rows`; the games that end with it, and their rows."""
-        for row, move in zip(rows, moves, strict=True):
-            self._moves[row].append(self._games.uci(row, move))
-            lines, line = self._place(row)
-            self._places[row] = (lines, lines.follow(line, move))
-        self._ties[rows] += tied
-        self._games.step(np.array(rows), np.array(moves))
-        ended = []
+    def _step(self, rows: list[int], moves: list[int], tied: list[bool]) -> _Ended:
+        """One move in each of `rows`; the games that end with it."""
+        for row, move, is_tied in zip(rows, moves, tied, strict=True):
+            here = self._rows[row]
+            here.moves.append(self._batch.uci(row, move))
+            here.node = here.tree.child(here.node, move)
+            here.ties += is_tied
+        self._batch.step(np.array(rows), np.array(moves))
+        ended: _Ended = []
         for row in rows:
             verdict = self._verdict(row)
             if verdict is None:
-                self._wait(row)
+                self._enqueue(row)
             else:
-                ended.append((self._outcome(row, *verdict), row))
+                ended.append((row, self._rows[row].outcome(*verdict)))
         return ended
 
     def _failure(self, row: int, fault: str) -> Outcome:
-        reason = f"{self._mover(row).name}: {fault} in {self._games.board_fen(row)}"
-        return self._outcome(row, "*", reason)
+        reason = f"{self._mover(row).name}: {fault} in {self._batch.board_fen(row)}"
+        return self._rows[row].outcome("*", reason)
 
     def _draw(self, row: int) -> float:
-        uniform = self._uniform[row]
-        return 0.0 if uniform is None else float(uniform[len(self._moves[row])])
+        here = self._rows[row]
+        return 0.0 if here.uniform is None else float(here.uniform[len(here.moves)])
 
     def _verdict(self, row: int) -> tuple[str, str] | None:
         """Result and reason of a game that is over."""
-        ending = Ending(int(self._games.ending[row]))
+        ending, here = Ending(int(self._batch.ending[row])), self._rows[row]
         if ending == Ending.CHECKMATE:
-            return "0-1" if self._games.is_white[row] else "1-0", REASONS[ending]
+            return "0-1" if self._batch.is_white[row] else "1-0", REASONS[ending]
         if ending != Ending.ONGOING:
             return "1/2-1/2", REASONS[ending]
-        if self._game(row).opening.plies + len(self._moves[row]) >= self._max_plies:
+        if here.game.opening.plies + len(here.moves) >= self._max_plies:
             return "1/2-1/2", PLY_CAP
         return None
-
-    def _outcome(self, row: int, result: str, reason: str) -> Outcome:
-        return Outcome(self._game(row).number, result, reason, int(self._ties[row]), tuple(self._moves[row]))
 
 
 def _repeat(legal: LegalMoves, positions: list[int]) -> LegalMoves:

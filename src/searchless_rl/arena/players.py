@@ -22,10 +22,10 @@ win/draw/loss probabilities at the position."""
 
 @dataclass(frozen=True)
 class Player:
-    """A network and its way to move.
+    """A network and how it picks its moves.
 
     Attributes:
-        name: told apart by it in results and games; no blanks, quotes or backslashes.
+        name: its name in results and games; no blanks, quotes or backslashes.
         weights: an Lc0 network file.
         temperature: see `Temperature`.
     """
@@ -48,7 +48,7 @@ class Player:
 
 
 def check_temperature(temperature: Temperature) -> None:
-    """Refuse what is no temperature (ValueError)."""
+    """Raise a ValueError for anything that is no `Temperature`."""
     if temperature == "adaptive":
         return
     if isinstance(temperature, str) or not (math.isfinite(temperature) and temperature >= 0):
@@ -76,7 +76,8 @@ def sample_moves(log_mu: np.ndarray, legal: LegalMoves, uniform: np.ndarray) -> 
     total = cumulative[:, -1:]
     # Never past the last move that has mass, even where the product rounds up to the whole sum.
     column = ((cumulative <= uniform[:, None] * total) & (cumulative < total)).sum(1)
-    return legal.index[legal.start[:-1] + column]
+    moves: np.ndarray = legal.index[legal.start[:-1] + column]
+    return moves
 
 
 def played_policy(
@@ -85,7 +86,7 @@ def played_policy(
     """log-probabilities, float64 [M], with which each position's player moves.
 
     Args:
-        evaluation: of N positions by the networks to move.
+        evaluation: outputs for N positions of the networks to move.
         legal: their legal moves, at least one each.
         temperatures: N, the players'; at 0 all mass is on the argmax (tied moves within rounding share).
     """
@@ -100,7 +101,9 @@ def pick_moves(
     """The move each position's player makes.
 
     Args:
-        evaluation, legal, temperatures: as `played_policy`.
+        evaluation: outputs for N positions of the networks to move.
+        legal: their legal moves, at least one each.
+        temperatures: N, the players'.
         uniform: float64 [N] in [0, 1), read where the temperature is not 0.
 
     Returns:
@@ -116,7 +119,7 @@ def pick_moves(
     return Choice(np.where(is_sampled, drawn, best.move), best.tied & ~is_sampled)
 
 
-class Thought(NamedTuple):
+class ChosenMove(NamedTuple):
     """One move of one player.
 
     Attributes:
@@ -128,31 +131,32 @@ class Thought(NamedTuple):
     wdl: np.ndarray
 
 
-def think(
+def choose_move(
     evaluator: Evaluator,
     game: GameBatch,
     temperature: Temperature,
     uniform: float,
     *,
     among: Sequence[str] = (),
-) -> Thought | None:
-    """What a player moves in a single game; None where there is no legal move.
+) -> ChosenMove | None:
+    """The move of a player in a single game; None where there is no legal move.
 
     Args:
         evaluator: the player's network.
         game: one game.
         temperature: the player's.
-        uniform: in [0, 1), read where the temperature is not 0.
-        among: UCI moves; where given, the legal ones of these are the choice (all legal moves if none is).
+        uniform: random number in [0, 1), read where the temperature is not 0.
+        among: UCI moves to choose from; those that are not legal are left out, and if none is left, or none
+            is given, all legal moves may be chosen.
 
     Raises:
         RuntimeError: the network's outputs are not finite.
     """
     legal = game.legal()
-    asked = [index for index in legal.index.tolist() if game.uci(0, index) in among]
-    if asked:
+    allowed = [index for index in legal.index.tolist() if game.uci(0, index) in among]
+    if allowed:
         legal = LegalMoves(
-            np.array(asked, np.int64), np.zeros(len(asked), np.int64), np.array([0, len(asked)])
+            np.array(allowed, np.int64), np.zeros(len(allowed), np.int64), np.array([0, len(allowed)])
         )
     if not len(legal.index):
         return None
@@ -160,4 +164,4 @@ def think(
     if not (np.isfinite(evaluation.policy).all() and np.isfinite(evaluation.wdl).all()):
         raise RuntimeError(f"the network's outputs are not finite in {game.board_fen(0)}")
     choice = pick_moves(evaluation, legal, [temperature], np.array([uniform]))
-    return Thought(game.uci(0, int(choice.move[0])), evaluation.wdl[0])
+    return ChosenMove(game.uci(0, int(choice.move[0])), evaluation.wdl[0])

@@ -1,4 +1,4 @@
-"""What the arena leaves: a row per game, a PGN file, counts."""
+"""The results of an arena: a row per game, a PGN file, counts."""
 
 from __future__ import annotations
 
@@ -86,6 +86,9 @@ def write_pgn(frame: pd.DataFrame, path: Path, *, event: str) -> None:
                 "Opening": row["opening"],
                 "PlyCount": str(len(moves)),
                 "Termination": row["reason"],
+                "TimeControl": "-",
+                "WhiteType": "program",
+                "BlackType": "program",
             }
             stream.write(game_text(headers, row["fen"] or None, moves, row["result"]).encode())
 
@@ -93,11 +96,13 @@ def write_pgn(frame: pd.DataFrame, path: Path, *, event: str) -> None:
 def summarize_games(
     schedule: Sequence[Game], outcomes: Sequence[Outcome], players: Sequence[Player], frame: pd.DataFrame
 ) -> dict[str, Any]:
-    """Counts of what was played, and of what broke off and why.
+    """Counts of finished games and of those that broke off, with the reasons.
 
     Args:
-        schedule, outcomes, players: of the arena, game by game.
-        frame: `results_frame` of the same.
+        schedule: the games of the arena.
+        outcomes: how they ended, in the same order.
+        players: the players that the schedule refers to.
+        frame: `results_frame` of these.
 
     Raises:
         RuntimeError: a player of the schedule is left without any game.

@@ -79,18 +79,18 @@ def measure_shape(
     *,
     positions: int,
     seed: int,
-    advance: Callable[[int], Any] = lambda players: None,
+    on_player: Callable[[int], Any] = lambda players: None,
 ) -> pd.DataFrame:
     """Average the measures over a seeded sample of the positions in which each player moved.
 
     Args:
-        frame: games as of `results.results_frame`; moves of the openings are nobody's.
-        players: those to be measured.
+        frame: games as of `results.results_frame`; the moves of an opening count as no player's.
+        players: the players to measure.
         base: weights of the base, whose raw policy the others are compared with.
-        load: the evaluator of a weights file.
-        positions: of each player, drawn without repetition; all where it moved less often.
-        seed: of the sample, which depends on the player's name and games alone.
-        advance: told the number of players just finished.
+        load: makes the evaluator of a weights file.
+        positions: positions of each player, drawn without repetition; all where it moved less often.
+        seed: seed of the sample, which depends on the player's name and games alone.
+        on_player: progress callback, called with the number of players just finished.
 
     Returns:
         One row per player with the columns `COLUMNS`, means over `positions` positions.
@@ -111,7 +111,7 @@ def measure_shape(
             for name, values in shape_of(log_policy, log_base, legal)._asdict().items()
         }
         rows.append({"player": player.name, "positions": len(planes)} | means)
-        advance(1)
+        on_player(1)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

@@ -2,35 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
 from tqdm import tqdm
 
-from searchless_rl.arena.journal import Journal
-from searchless_rl.arena.match_runner import play_games
-from searchless_rl.arena.openings import draw_openings, read_openings, write_openings
+from searchless_rl.arena.book_draw import draw_openings
+from searchless_rl.arena.finished_games import FinishedGames
+from searchless_rl.arena.match_runner import Outcome, play_games
+from searchless_rl.arena.openings import read_openings, write_openings
 from searchless_rl.arena.players import Player
+from searchless_rl.arena.pools import SampledPool
 from searchless_rl.arena.results import results_frame, summarize_games, write_pgn
-from searchless_rl.arena.schedule import round_robin
+from searchless_rl.arena.schedule import Game, round_robin
 from searchless_rl.arena.shape import measure_shape
-from searchless_rl.evaluation.stage import write_parquet
-from searchless_rl.files import sha256_of, sha256_of_tree, write_atomically, write_json
+from searchless_rl.code import code_of
+from searchless_rl.files import sha256_of, write_atomically, write_json, write_parquet
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.results.names import GAMES
 from searchless_rl.unfinished import exclusive
 
 PGN, SUMMARY = "games.pgn", "summary.json"
-_PACKAGE = Path(__file__).resolve().parents[1]
-_MODULES = ("policy.py", "temperature.py")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArenaSettings:
+    """What is played in an arena, and how.
+
+    Attributes:
+        games, base, games_against_base, apart: see `schedule.round_robin`.
+        seed: seed of sampled moves.
+        batch_size: positions per forward pass, the only shape that a network sees.
+        max_plies, in_flight, max_loaded: see `match_runner.play_games`; the last two change no result.
+    """
+
+    games: int
+    base: str | None = None
+    games_against_base: int | None = None
+    apart: Collection[str] = ()
+    seed: int
+    batch_size: int
+    max_plies: int = 512
+    in_flight: int = 4096
+    max_loaded: int | None = None
 
 
 def sample_openings(book: Path, out: Path, *, count: int, seed: int) -> None:
-    """Draw openings from a book and write them (see `openings.draw_openings`)."""
+    """Draw openings from a book and write them (see `book_draw.draw_openings`)."""
     write_openings(out, draw_openings(book, count=count, seed=seed).openings)
 
 
@@ -38,28 +62,22 @@ def run_arena(
     players: Sequence[Player],
     openings: Path,
     out: Path,
+    settings: ArenaSettings,
     *,
     scratch: Path,
-    games: int,
-    base: str | None = None,
-    games_against_base: int | None = None,
-    seed: int,
-    batch_size: int,
-    max_plies: int = 512,
-    in_flight: int = 4096,
-    max_loaded: int | None = None,
     show_progress: bool = False,
 ) -> None:
     """Play a round-robin and write games.parquet, games.pgn and summary.json into `out`.
 
-    A killed run continues with the games that were not finished; the finished ones are in `scratch` until the
-    results are written.
+    A killed run continues with the games that were not finished.
 
     Args:
-        players, games, base, games_against_base: see `schedule.round_robin`.
+        players: who plays.
         openings: a file of openings (see `openings.write_openings`).
-        seed, max_plies, in_flight, max_loaded: see `arena.play_games`.
-        batch_size: positions per forward pass, the only shape that a network sees.
+        out: folder of the results.
+        settings: what is played.
+        scratch: folder of the finished games until the results are written.
+        show_progress: draw a progress bar.
 
     Raises:
         Busy: another process plays in `scratch`.
@@ -67,59 +85,77 @@ def run_arena(
         RuntimeError: a player is left without any game.
     """
     schedule = round_robin(
-        players, read_openings(openings), games=games, base=base, games_against_base=games_against_base
+        players,
+        read_openings(openings),
+        games=settings.games,
+        base=settings.base,
+        games_against_base=settings.games_against_base,
+        apart=settings.apart,
     )
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    inputs = _inputs(players, openings, settings)
+    machine = {"threads": torch.get_num_threads(), "device": device}
+    with exclusive(scratch), closing(FinishedGames(scratch, inputs | machine, _code())) as finished:
+        with tqdm(total=len(schedule), desc=out.name, unit="game", disable=not show_progress) as bar:
+            outcomes = _play(schedule, players, settings, finished, device, bar)
+        frame = results_frame(schedule, outcomes, players)
+        summary = summarize_games(schedule, outcomes, players, frame)
+        write_parquet(frame, out / GAMES)
+        write_pgn(frame, out / PGN, event=out.name)
+        write_json(out / SUMMARY, {"inputs": inputs} | summary)
+        finished.remove()
+
+
+def _inputs(players: Sequence[Player], openings: Path, settings: ArenaSettings) -> dict[str, Any]:
+    """Everything beside code and machine that decides the games."""
     sha256 = {weights: sha256_of(weights) for weights in {player.weights for player in players}}
-    inputs = {
+    return {
         "players": {
             player.name: {"weights_sha256": sha256[player.weights], "temperature": player.temperature}
             for player in players
         },
         "openings_sha256": sha256_of(openings),
-        "games": games,
-        "base": base,
-        "games_against_base": games_against_base,
-        "seed": seed,
-        "max_plies": max_plies,
-        "batch_size": batch_size,
+        "games": settings.games,
+        "base": settings.base,
+        "games_against_base": settings.games_against_base,
+        "apart": sorted(settings.apart),
+        "seed": settings.seed,
+        "max_plies": settings.max_plies,
+        "batch_size": settings.batch_size,
     }
-    machine = {"threads": torch.get_num_threads(), "device": device}
-    with exclusive(scratch), closing(Journal(scratch, inputs | machine, _code())) as journal:
-        outcomes = dict(journal.outcomes)
-        left = [game for game in schedule if game.number not in outcomes]
-        with tqdm(
-            total=len(schedule),
-            initial=len(schedule) - len(left),
-            desc=out.name,
-            unit="game",
-            disable=not show_progress,
-        ) as bar:
-            for outcome in play_games(
-                left,
-                players,
-                lambda weights: Evaluator(load_network(weights), batch_size, device),
-                seed=seed,
-                max_plies=max_plies,
-                in_flight=in_flight,
-                max_loaded=max_loaded,
-            ):
-                outcomes[outcome.number] = outcome
-                if not outcome.failed:  # another run may fare better
-                    journal.append(outcome)
-                bar.update()
-        ordered = [outcomes[game.number] for game in schedule]
-        frame = results_frame(schedule, ordered, players)
-        summary = summarize_games(schedule, ordered, players, frame)
-        write_parquet(frame, out / GAMES)
-        write_pgn(frame, out / PGN, event=out.name)
-        write_json(out / SUMMARY, {"inputs": inputs} | summary)
-        journal.remove()
+
+
+def _play(
+    schedule: Sequence[Game],
+    players: Sequence[Player],
+    settings: ArenaSettings,
+    finished: FinishedGames,
+    device: str,
+    bar: tqdm[Any],
+) -> list[Outcome]:
+    """Outcomes in the order of the schedule; those not yet finished are played."""
+    outcomes = dict(finished.outcomes)
+    left = [game for game in schedule if game.number not in outcomes]
+    bar.update(len(schedule) - len(left))
+    for outcome in play_games(
+        left,
+        players,
+        lambda weights: Evaluator(load_network(weights), settings.batch_size, device),
+        seed=settings.seed,
+        max_plies=settings.max_plies,
+        in_flight=settings.in_flight,
+        max_loaded=settings.max_loaded,
+    ):
+        outcomes[outcome.number] = outcome
+        if not outcome.failed:  # another run may fare better
+            finished.append(outcome)
+        bar.update()
+    return [outcomes[game.number] for game in schedule]
 
 
 def run_shape(
     arena: Path,
-    players: Sequence[Player],
+    pool: SampledPool,
     base: Path,
     out: Path,
     *,
@@ -128,28 +164,41 @@ def run_shape(
     batch_size: int,
     show_progress: bool = False,
 ) -> None:
-    """Measure the policies that players played in an arena and write them to `out`, a CSV of a row each.
+    """Measure the policies that players played in an arena and write `shape.measure_shape`'s rows as CSV.
+
+    A player of the closed pool is measured in its games of that pool, whoever else played.
 
     Args:
         arena: the folder that `run_arena` wrote.
-        players, base, positions, seed: see `shape.measure_shape`.
+        pool: who played there.
+        base: weights of the base.
+        positions: positions of each player (see `shape.measure_shape`).
+        seed: seed of the sample of positions.
+        out: the CSV file, one row per player.
         batch_size: positions per forward pass.
+        show_progress: draw a progress bar.
     """
-    frame = pd.read_parquet(arena / GAMES)
-    with tqdm(total=len(players), desc=out.name, unit="player", disable=not show_progress) as bar:
-        shape = measure_shape(
-            frame,
-            players,
-            base,
-            lambda weights: Evaluator(load_network(weights), batch_size),
-            positions=positions,
-            seed=seed,
-            advance=bar.update,
-        )
-    write_atomically(out, shape.to_csv(index=False, lineterminator="\n"))
+    games = pd.read_parquet(arena / GAMES)
+    names = [player.name for player in pool.closed]
+    inside = games[games["white"].isin(names) & games["black"].isin(names)]
+    count = len(pool.closed) + len(pool.apart)
+    with tqdm(total=count, desc=out.name, unit="player", disable=not show_progress) as bar:
+        shapes = [
+            measure_shape(
+                played,
+                players,
+                base,
+                lambda weights: Evaluator(load_network(weights), batch_size),
+                positions=positions,
+                seed=seed,
+                on_player=bar.update,
+            )
+            for played, players in ((inside, pool.closed), (games, pool.apart))
+            if players
+        ]
+    write_atomically(out, pd.concat(shapes).to_csv(index=False, lineterminator="\n"))
 
 
 def _code() -> str:
-    """Fingerprint of what decides a game."""
-    folders = sha256_of_tree(*(_PACKAGE / name for name in ("board", "nets", "lc0", "arena")))
-    return "-".join([folders, *(sha256_of(_PACKAGE / "evaluation" / name) for name in _MODULES)])
+    """Fingerprint of the code that decides a game."""
+    return code_of(__name__)

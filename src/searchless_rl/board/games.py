@@ -114,7 +114,7 @@ class GameBatch:
 
     @property
     def is_white(self) -> np.ndarray:
-        """bool [N]: White is to move."""
+        """Bool [N]: White is to move."""
         return self._is_white
 
     @property
@@ -124,7 +124,7 @@ class GameBatch:
 
     @property
     def over(self) -> np.ndarray:
-        """bool [N]: the game has ended by rule."""
+        """Bool [N]: the game has ended by rule."""
         return self.ending != Ending.ONGOING
 
     def board_fen(self, row: int) -> str:

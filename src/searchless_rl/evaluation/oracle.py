@@ -9,7 +9,8 @@ import chess
 import chess.engine
 
 from searchless_rl.evaluation.candidates import Oracle
-from searchless_rl.suites.uci_engine import EngineSettings, Lines, analyse_positions
+from searchless_rl.suites.engine_search import analyse_positions
+from searchless_rl.suites.uci_engine import EngineLines, EngineSettings
 
 
 def stockfish_oracle(program: Path, nodes: int, journal: Path) -> Oracle:
@@ -47,7 +48,7 @@ def _after(fen: str, move: str) -> chess.Board:
     return board
 
 
-def _score(board: chess.Board, rows: tuple[Lines, ...] | None) -> float:
+def _score(board: chess.Board, rows: tuple[EngineLines, ...] | None) -> float:
     """Expected score of the side that has just moved."""
     if board.is_game_over():
         return 1.0 if board.is_checkmate() else 0.5

@@ -124,17 +124,17 @@ def puzzle_changes(frame: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
 
 
 def newly_solved(puzzles: pd.DataFrame, model: str) -> pd.Series:
-    """bool per row of a `puzzle_changes` frame: the base fails the puzzle and the model solves it."""
+    """Bool per row of a `puzzle_changes` frame: the base fails the puzzle and the model solves it."""
     return ~puzzles[f"solved {BASE}"] & puzzles[f"solved {model}"]
 
 
 def given_back(puzzles: pd.DataFrame, model: str) -> pd.Series:
-    """bool per row of a `puzzle_changes` frame: the base solves the puzzle and the model fails it."""
+    """Bool per row of a `puzzle_changes` frame: the base solves the puzzle and the model fails it."""
     return puzzles[f"solved {BASE}"] & ~puzzles[f"solved {model}"]
 
 
 def exclusive(puzzles: pd.DataFrame, model: str, models: Sequence[str]) -> pd.Series:
-    """bool per row of a `puzzle_changes` frame: newly solved by `model` and by none of the other `models`."""
+    """Bool per row of a `puzzle_changes` frame: newly solved by `model` and by none of the other `models`."""
     found = newly_solved(puzzles, model)
     for other in models:
         if other != model:

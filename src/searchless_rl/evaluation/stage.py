@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
 from tqdm import tqdm
 
 from searchless_rl.evaluation.tactics import score_suite, summarize
-from searchless_rl.files import atomic_writer, sha256_of, write_json
+from searchless_rl.files import sha256_of, write_json, write_parquet
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.suites.files import read_suite
@@ -17,12 +16,6 @@ from searchless_rl.suites.split import SUITE_NAMES
 
 DEEP_SUITES = tuple(name for name in SUITE_NAMES if name not in ("selection", "control"))
 """What chosen networks are scored on: neither what chose them nor what trained the control."""
-
-
-def write_parquet(frame: pd.DataFrame, path: Path) -> None:
-    """Write a data frame as one Parquet file, whole or not at all."""
-    with atomic_writer(path) as stream:
-        frame.to_parquet(stream, index=False)
 
 
 def run_tactics(

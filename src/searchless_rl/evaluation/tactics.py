@@ -112,7 +112,7 @@ def solution_nll(log_winning: np.ndarray, puzzle: np.ndarray, count: int) -> np.
 
 
 def log_winning_mass(log_policy: np.ndarray, wins: np.ndarray, legal: LegalMoves) -> np.ndarray:
-    """log Σ_{a∈W(s)} π(a|s), the inner sum of ℓ (section 3.1).
+    """Log Σ_{a∈W(s)} π(a|s), the inner sum of ℓ (section 3.1).
 
     Args:
         log_policy: float64 [M] of the legal moves of n positions, in nats.

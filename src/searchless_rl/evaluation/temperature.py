@@ -18,7 +18,7 @@ def wdl_entropy(wdl: np.ndarray) -> np.ndarray:
 
 
 def temper(log_policy: np.ndarray, legal: LegalMoves, tau: np.ndarray) -> np.ndarray:
-    """log μ with μ ∝ π^(1/τ), float64 [M].
+    """Log μ with μ ∝ π^(1/τ), float64 [M].
 
     Args:
         log_policy: float64 [M] log-probabilities of the legal moves of N positions.

@@ -17,8 +17,6 @@ _SMOLGEN = "weights.encoder[0].mha.smolgen"
 def read_config(file: NetworkFile, policy_head: str, value_head: str) -> ChessformerConfig:
     """Sizes from the lengths of the tensors; NetworkFileError where they fit no network."""
     net = file.net
-    if find(net, "weights.residual[0]") is not None:
-        raise NetworkFileError("weights.residual: residual blocks before an attention body are not supported")
     width = count(net, "weights.ip_emb_b")
     value_path = file.value_head_path(value_head)
     encoders = _encoders(net, "weights.encoder", "weights.headcount")

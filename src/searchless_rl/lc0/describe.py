@@ -27,7 +27,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises NetworkFileError for a file that cannot be read at all.
     """
-    path = Path(path)
+    path = Path(path).expanduser()
     try:
         file = NetworkFile.read(path)
     except NetworkFileError as error:

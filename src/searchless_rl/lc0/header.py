@@ -13,6 +13,8 @@ LINEAR16 = 1
 
 
 class InputFormat(IntEnum):
+    """``network_format.input``: what the 112 planes hold."""
+
     UNKNOWN = 0
     CLASSICAL_112_PLANE = 1
     WITH_CASTLING_PLANE = 2
@@ -24,6 +26,8 @@ class InputFormat(IntEnum):
 
 
 class OutputFormat(IntEnum):
+    """``network_format.output``."""
+
     UNKNOWN = 0
     CLASSICAL = 1
     WDL = 2
@@ -44,6 +48,8 @@ class Structure(IntEnum):
 
 
 class PolicyFormat(IntEnum):
+    """``network_format.policy``."""
+
     UNKNOWN = 0
     CLASSICAL = 1
     CONVOLUTION = 2
@@ -51,6 +57,8 @@ class PolicyFormat(IntEnum):
 
 
 class ValueFormat(IntEnum):
+    """``network_format.value``."""
+
     UNKNOWN = 0
     CLASSICAL = 1
     WDL = 2
@@ -58,11 +66,15 @@ class ValueFormat(IntEnum):
 
 
 class MovesLeftFormat(IntEnum):
+    """``network_format.moves_left``."""
+
     NONE = 0
     V1 = 1
 
 
 class DefaultActivation(IntEnum):
+    """``network_format.default_activation``."""
+
     RELU = 0
     MISH = 1
 
@@ -83,6 +95,8 @@ class ActivationFunction(IntEnum):
 
 
 class InputEmbedding(IntEnum):
+    """``network_format.input_embedding``: how positions of squares enter an attention body."""
+
     NONE = 0
     PE_MAP = 1
     PE_DENSE = 2
@@ -124,6 +138,7 @@ class NetworkFormat:
 
     @property
     def attention_body(self) -> bool:
+        """Whether the body is one of encoders."""
         return self.network in _ATTENTION
 
     def activation(self, which: ActivationFunction | None = None) -> str:

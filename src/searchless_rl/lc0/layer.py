@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from searchless_rl.lc0.errors import NetworkFileError
-from searchless_rl.lc0.schema import LAYER
 from searchless_rl.lc0.wire import Message
 
 _STEPS = 65535
@@ -72,8 +71,3 @@ def encode_layer(values: np.ndarray, path: str) -> dict[str, Any]:
         scale = _STEPS / (np.float64(high) - np.float64(low))
         codes = np.rint((values.ravel().astype(np.float64) - np.float64(low)) * scale).astype("<u2")
     return {"min_val": float(low), "max_val": float(high), "params": codes.tobytes()}
-
-
-def make_layer(values: np.ndarray, path: str) -> Message:
-    """A new layer message with the given values."""
-    return Message(LAYER, **encode_layer(values, path))

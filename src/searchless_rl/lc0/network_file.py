@@ -6,7 +6,7 @@ from pathlib import Path
 
 from searchless_rl.lc0.container import read_protobuf
 from searchless_rl.lc0.errors import NetworkFileError
-from searchless_rl.lc0.header import NetworkFormat, read_format
+from searchless_rl.lc0.header import NetworkFormat, Structure, read_format
 from searchless_rl.lc0.schema import NET
 from searchless_rl.lc0.wire import Message, find, parse
 
@@ -31,8 +31,13 @@ class NetworkFile:
     def read(cls, path: Path) -> NetworkFile:
         """Parse a file; NetworkFileError (without the path) where that fails."""
         net = parse(read_protobuf(path), NET)
+        if find(net, "format.network_format.network") == Structure.ONNX:
+            raise NetworkFileError(
+                "format.network_format.network = ONNX (5): an ONNX model wrapped by `lc0 onnx2leela` is not "
+                "supported; use the Lc0 network that the model was exported from"
+            )
         if find(net, "weights") is None:
-            raise NetworkFileError("weights: missing; networks stored as ONNX are not supported")
+            raise NetworkFileError("weights: missing; the file holds no network")
         return cls(net)
 
     def __deepcopy__(self, memo: object) -> NetworkFile:

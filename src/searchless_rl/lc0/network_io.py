@@ -16,18 +16,23 @@ from searchless_rl.lc0.families import CHESSFORMER, SE_RESNET, family_of_file
 from searchless_rl.lc0.network_file import NetworkFile
 from searchless_rl.lc0.new_file import blank_file
 from searchless_rl.lc0.rows import Parameters, Row
-from searchless_rl.lc0.wire import encode
+from searchless_rl.lc0.schema import TRAINING_PARAMS
+from searchless_rl.lc0.wire import Message, encode
 from searchless_rl.nets.chessformer import Chessformer
 from searchless_rl.nets.se_resnet import SEResNet
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a module's parameters came from; immutable, shared by copies of the module."""
+    """Where a module's parameters came from; immutable, shared by copies of the module. As text: the path."""
 
     file: NetworkFile
     policy_head: str
     value_head: str
+    path: Path | None = None
+
+    def __str__(self) -> str:
+        return str(self.path or "a network built in Python")
 
     def __deepcopy__(self, memo: object) -> Source:
         return self
@@ -45,9 +50,9 @@ def load_network(
     Raises NetworkFileError, whose message names the file and the field, for a file that is missing,
     damaged or not supported, and for a head that is not in it.
     """
-    path = Path(path)
+    path = Path(path).expanduser()
     try:
-        source = Source(NetworkFile.read(path), policy_head, value_head)
+        source = Source(NetworkFile.read(path), policy_head, value_head, path)
         return _build(source)
     except NetworkFileError as error:
         raise NetworkFileError(f"{path}: {error}") from error.__cause__
@@ -77,7 +82,9 @@ def _check_complete(table: list[Row], parameters: dict[str, nn.Parameter]) -> No
     assert bound == {name: tuple(parameter.shape) for name, parameter in parameters.items()}
 
 
-def save_network(module: nn.Module, path: str | os.PathLike[str]) -> None:
+def save_network(
+    module: nn.Module, path: str | os.PathLike[str], *, training_steps: int | None = None
+) -> None:
     """Write a module as a ``.pb.gz`` that the real lc0 loads; atomic, and equal content gives equal bytes.
 
     For a module from ``load_network``: header, licence, training parameters, unknown fields and heads
@@ -86,9 +93,12 @@ def save_network(module: nn.Module, path: str | os.PathLike[str]) -> None:
     written without batch norm. The heads go back to where they were loaded from. A module built in Python
     gets a header of its own, with the heads vanilla and winner.
 
+    With `training_steps`, the number of optimizer steps that the module has been trained, that number takes
+    the place of the source's training parameters (its steps, losses and accuracy are of another network).
+
     Raises NetworkFileError where a parameter is not finite, TypeError for any other kind of module.
     """
-    path = Path(path)
+    path = Path(path).expanduser()
     if not isinstance(module, Chessformer | SEResNet):
         raise TypeError(f"{type(module).__name__} is not a network of the Lc0 families")
     family = CHESSFORMER if isinstance(module, Chessformer) else SE_RESNET
@@ -101,6 +111,8 @@ def save_network(module: nn.Module, path: str | os.PathLike[str]) -> None:
             assert isinstance(module.source, Source)
             source, read = module.source, True
         net = source.file.net.copy()
+        if training_steps is not None:
+            net.values["training_params"] = Message(TRAINING_PARAMS, training_steps=training_steps)
         for row in family.rows(module.config, source.file, source.policy_head, source.value_head):
             values = {name: _to_numpy(parameters[name]) for name in row.shapes()}
             if not (read and _equal(row.read(source.file.net), values)):

@@ -54,7 +54,7 @@ def count(net: Message, path: str) -> int:
 
 
 def divided(number: int, divisor: int, what: str) -> int:
-    """number / divisor; NetworkFileError where it does not divide."""
+    """The quotient; NetworkFileError where it does not divide."""
     if divisor == 0 or number % divisor:
         raise NetworkFileError(f"{what}: {number} is not a multiple of {divisor}")
     return number // divisor
@@ -87,18 +87,22 @@ class TensorRow:
     own_path: str | None = None
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Parameter names and shapes."""
         return {self.parameter: self.shape}
 
     def check(self, net: Message) -> None:
+        """Raise NetworkFileError, naming the field, where a layer is missing or of another size."""
         _check_tensor(net, self.path, self.shape)
 
     def read(self, net: Message) -> Parameters:
+        """The parameters, float32, from a checked file."""
         values = _decode(net, self.path)
         if self.transposed:
             return {self.parameter: np.ascontiguousarray(values.reshape(self.shape[::-1]).T)}
         return {self.parameter: values.reshape(self.shape)}
 
     def store(self, net: Message, values: Mapping[str, np.ndarray]) -> None:
+        """Put the parameters into the file; NetworkFileError where a value is not finite."""
         value = values[self.parameter]
         _store_layer(net, self.own_path or self.path, value.T if self.transposed else value)
 
@@ -120,6 +124,7 @@ class ConvRow:
         return f"{self.parameter}.bias"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Parameter names and shapes."""
         return {self._weight: self.shape, self._bias: self.shape[:1]}
 
     def _vectors(self, net: Message) -> list[str]:
@@ -133,6 +138,7 @@ class ConvRow:
         return [*names, "bn_gammas", "bn_betas"] if present(net, f"{self.path}.bn_betas") else names
 
     def check(self, net: Message) -> None:
+        """Raise NetworkFileError, naming the field, where a layer is missing or of another size."""
         _check_tensor(net, f"{self.path}.weights", self.shape)
         for name in self._vectors(net):
             _check_tensor(net, f"{self.path}.{name}", self.shape[:1])
@@ -140,6 +146,7 @@ class ConvRow:
                 raise NetworkFileError(f"{self.path}.{name}: a variance is negative")
 
     def read(self, net: Message) -> Parameters:
+        """The parameters, float32, from a checked file."""
         weight = _decode(net, f"{self.path}.weights").reshape(self.shape)
         vectors = {name: _decode(net, f"{self.path}.{name}") for name in self._vectors(net)}
         bias = vectors.get("biases", np.zeros(self.shape[0], np.float32))
@@ -155,6 +162,7 @@ class ConvRow:
         return {self._weight: weight, self._bias: bias}
 
     def store(self, net: Message, values: Mapping[str, np.ndarray]) -> None:
+        """Put the parameters into the file; NetworkFileError where a value is not finite."""
         block = find_or_create(net, self.path)
         for name in _BN_FIELDS:
             block.values.pop(name, None)

@@ -1,4 +1,9 @@
-"""Policy-value networks of the Lc0 families."""
+"""Policy-value networks of the Lc0 families.
+
+`base` and `outputs` are what they have in common. `chessformer` is the attention body (BT4) of `encoder`
+layers with `attention_heads`, `se_resnet` the convolutional one (Maia); `activations` and `precision` serve
+both. `evaluator` runs any of them on batches of positions.
+"""
 
 from searchless_rl.nets.attention_heads import AttentionPolicyConfig as AttentionPolicyConfig
 from searchless_rl.nets.attention_heads import TokenHeadConfig as TokenHeadConfig

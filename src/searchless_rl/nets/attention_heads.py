@@ -90,5 +90,7 @@ class TokenHead(nn.Module):
         self.output = FinalLinear(config.hidden, outputs)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """[B, 64, width] -> [B, outputs]."""
         features = self.activation(self.embedding(tokens)).flatten(1)
-        return self.output(self.activation(self.hidden(features)))
+        outputs: torch.Tensor = self.output(self.activation(self.hidden(features)))
+        return outputs

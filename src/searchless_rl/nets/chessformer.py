@@ -59,7 +59,7 @@ class ChessformerConfig:
     @property
     def alpha(self) -> float:
         """What every residual branch of the body is multiplied by: (2 * layers) ** -1/4."""
-        return (2 * self.encoders.layers) ** -0.25
+        return float((2 * self.encoders.layers) ** -0.25)
 
     @property
     def embedding_inputs(self) -> int:
@@ -82,6 +82,7 @@ class Gate(nn.Module):
         self.shift = nn.Parameter(torch.zeros(SQUARES, width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[B, 64, width] -> [B, 64, width]."""
         return x * self.scale + self.shift
 
 
@@ -106,6 +107,7 @@ class Embedding(nn.Module):
         self.gate = Gate(config.width) if config.gates else None
 
     def forward(self, planes: torch.Tensor) -> torch.Tensor:
+        """[B, 112, 8, 8] -> [B, 64, width]."""
         tokens = planes.flatten(2).transpose(1, 2)
         if self.preprocess is None:
             position = self.position_map.expand(len(tokens), -1, -1)

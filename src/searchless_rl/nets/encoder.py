@@ -47,7 +47,9 @@ class FeedForward(nn.Module):
         self.activation = activation
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.contract(self.activation(self.expand(x)))
+        """[..., width] -> [..., width]."""
+        contracted: torch.Tensor = self.contract(self.activation(self.expand(x)))
+        return contracted
 
 
 class Smolgen(nn.Module):
@@ -67,10 +69,12 @@ class Smolgen(nn.Module):
         self.per_head_norm = LayerNorm(heads * config.generator, eps=SMOLGEN_EPSILON)
 
     def forward(self, x: torch.Tensor, generator: torch.Tensor) -> torch.Tensor:
+        """Tokens [B, 64, width] and the generator [4096, generator] -> [B, heads, 64, 64]."""
         compressed = self.compress(x).flatten(1)
         hidden = self.hidden_norm(self.activation(self.hidden(compressed)))
         per_head = self.per_head_norm(self.activation(self.per_head(hidden)))
-        return F.linear(per_head.unflatten(1, (self.heads, -1)), generator).unflatten(2, (SQUARES, SQUARES))
+        bias = F.linear(per_head.reshape(len(x), self.heads, -1), generator)
+        return bias.reshape(len(x), self.heads, SQUARES, SQUARES)
 
 
 class Attention(nn.Module):
@@ -89,16 +93,18 @@ class Attention(nn.Module):
 
     def _split(self, x: torch.Tensor) -> torch.Tensor:
         """[B, 64, heads * d] -> [B, heads, 64, d]."""
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        return x.reshape(len(x), SQUARES, self.heads, -1).transpose(1, 2)
 
     def forward(self, x: torch.Tensor, generator: torch.Tensor | None) -> torch.Tensor:
+        """Tokens [B, 64, width] -> [B, 64, width]; smolgen needs the generator [4096, generator]."""
         query, key, value = self._split(self.query(x)), self._split(self.key(x)), self._split(self.value(x))
         bias = None
         if self.smolgen is not None:
             assert generator is not None
             bias = self.smolgen(x, generator)
         attended = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
-        return self.output(attended.transpose(1, 2).flatten(2))
+        output: torch.Tensor = self.output(attended.transpose(1, 2).flatten(2))
+        return output
 
 
 class EncoderLayer(nn.Module):
@@ -123,5 +129,7 @@ class EncoderLayer(nn.Module):
         self.ffn_norm = LayerNorm(width, eps=epsilon)
 
     def forward(self, x: torch.Tensor, generator: torch.Tensor | None = None) -> torch.Tensor:
+        """Tokens [B, 64, width] -> [B, 64, width]; smolgen needs the generator [4096, generator]."""
         x = self.attention_norm(x + self.alpha * self.attention(x, generator))
-        return self.ffn_norm(x + self.alpha * self.ffn(x))
+        tokens: torch.Tensor = self.ffn_norm(x + self.alpha * self.ffn(x))
+        return tokens

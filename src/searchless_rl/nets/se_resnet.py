@@ -59,9 +59,11 @@ class SqueezeExcitation(nn.Module):
         self.activation = activation
 
     def forward(self, y: torch.Tensor) -> torch.Tensor:
+        """[B, C, 8, 8] -> [B, C, 8, 8]."""
         gate = self.excite(self.activation(self.squeeze(y.mean(dim=(2, 3)))))
         scale, shift = gate[:, :, None, None].chunk(2, dim=1)
-        return torch.sigmoid(scale) * y + shift
+        excited: torch.Tensor = torch.sigmoid(scale) * y + shift
+        return excited
 
 
 class ResidualBlock(nn.Module):
@@ -79,6 +81,7 @@ class ResidualBlock(nn.Module):
         )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[B, C, 8, 8] -> [B, C, 8, 8]."""
         y = self.conv2(self.activation(self.conv1(x)))
         if self.se is not None:
             y = self.se(y)
@@ -98,7 +101,9 @@ class ConvolutionPolicyHead(nn.Module):
         self.register_buffer("gather", torch.from_numpy(CONVOLUTION_GATHER), persistent=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.planes(self.activation(self.conv(x))).flatten(1).index_select(1, self.gather)
+        """[B, C, 8, 8] -> [B, 1858] logits."""
+        planes: torch.Tensor = self.planes(self.activation(self.conv(x)))
+        return planes.flatten(1).index_select(1, self.gather)
 
 
 class ClassicalPolicyHead(nn.Module):
@@ -111,7 +116,9 @@ class ClassicalPolicyHead(nn.Module):
         self.output = FinalLinear(config.policy_channels * 64, POLICY_SIZE)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.output(self.activation(self.conv(x)).flatten(1))
+        """[B, C, 8, 8] -> [B, 1858] logits."""
+        logits: torch.Tensor = self.output(self.activation(self.conv(x)).flatten(1))
+        return logits
 
 
 class ConvHead(nn.Module):
@@ -125,8 +132,10 @@ class ConvHead(nn.Module):
         self.output = FinalLinear(head.hidden, outputs)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[B, C, 8, 8] -> [B, outputs]."""
         features = self.activation(self.conv(x)).flatten(1)
-        return self.output(self.activation(self.hidden(features)))
+        outputs: torch.Tensor = self.output(self.activation(self.hidden(features)))
+        return outputs
 
 
 class SEResNet(PolicyValueNet):

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
-from searchless_rl.arena.book import make_book
-from searchless_rl.arena.line_ups import argmax_ladder, sampled_ladder, swept_line_up
-from searchless_rl.arena.players import Player
+from searchless_rl.arena.pools import argmax_pool, sampled_pool, swept_players
 from searchless_rl.arena.results import COLUMNS
-from searchless_rl.arena.shape import measure_shape
-from searchless_rl.arena.stage import SUMMARY, run_arena, sample_openings
+from searchless_rl.arena.stage import SUMMARY, ArenaSettings, run_arena, run_shape
 from searchless_rl.cells import Cell
-from searchless_rl.evaluation.stage import write_parquet
-from searchless_rl.files import write_atomically, write_json
-from searchless_rl.lc0 import load_network
-from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.files import write_json, write_parquet
 from searchless_rl.params import Params
 from searchless_rl.results.names import BASE, GAMES, SHAPES
 
 StudyArena = Literal["argmax", "swept", "sampled"]
-
-
-def prepare_openings(
-    base: Path, out: Path, *, book: Path | None, count: int, seed: int, batch_size: int
-) -> None:
-    """Write the openings of every arena: a draw from `book`, or where it is None a book the base makes."""
-    if book is None:
-        make_book(base, out, count=count, seed=seed, batch_size=batch_size)
-    else:
-        sample_openings(book, out, count=count, seed=seed)
 
 
 def run_study_arena(
@@ -48,14 +33,16 @@ def run_study_arena(
 
     * argmax: the closed ladder of Table 1 (base, control, and the selected or all swept cells);
     * swept: the swept cells outside that ladder, against the base alone;
-    * sampled: the ladder of Table 5, and the shape of the policies it played (shapes.csv).
+    * sampled: the closed pool of Table 5 and the tempered bases that play it from outside, and the shape of
+      the policies they played (shapes.csv).
 
     Args:
         name: which.
         params: of the experiment.
         data: where the stages before left their files.
-        openings: see `prepare_openings`.
+        openings: see `openings.prepare_openings`.
         scratch: holds finished games of an unfinished run.
+        show_progress: draw progress bars.
 
     Raises:
         ValueError: something of the stages before is missing or bad (named).
@@ -63,27 +50,55 @@ def run_study_arena(
     arena = params.arena
     out = data / "arena" / name
     base = data / "base" / "base.pb.gz"
-    common = {"scratch": scratch, "seed": arena.seed, "batch_size": arena.batch_size}
-    common |= {"max_plies": arena.max_plies, "show_progress": show_progress}
+    control = data / "control" / "weights.pb.gz"
     if name == "sampled":
         arms = {path.name.removesuffix(".pb.gz"): path for path in sorted(data.glob("headline/*.pb.gz"))}
-        players = sampled_ladder(base, arms, arena.base_temperatures)
-        run_arena(players, openings, out, games=arena.sampled_games, **common)  # type: ignore[arg-type]
-        _measure_shapes(players, base, out, params)
-        return
-    pool = _pool(params, data)
-    if name == "argmax":
-        players = argmax_ladder(base, data / "control" / "weights.pb.gz", pool)
-        counts = {"games": arena.games, "games_against_base": arena.games_against_base}
-        run_arena(players, openings, out, base=BASE, **counts, **common)  # type: ignore[arg-type]
-        return
-    players = swept_line_up(base, _swept(params, data), pool)
-    if not players or not arena.games_swept:
-        write_parquet(pd.DataFrame(columns=list(COLUMNS)).astype(COLUMNS), out / GAMES)
-        write_json(out / SUMMARY, {"games_played": 0})
-        return
-    counts = {"games": 0, "games_against_base": arena.games_swept}
-    run_arena(players, openings, out, base=BASE, **counts, **common)  # type: ignore[arg-type]
+        sampled = sampled_pool(base, arms, arena.base_temperatures)
+        players = [*sampled.closed, *sampled.apart]
+        settings = _settings(params, arena.sampled_games, apart=[player.name for player in sampled.apart])
+    elif name == "argmax":
+        players = argmax_pool(base, control, _pool(params, data))
+        settings = _settings(params, arena.games, base=BASE, games_against_base=arena.games_against_base)
+    else:
+        players = swept_players(base, _swept(params, data), _pool(params, data))
+        settings = _settings(params, 0, base=BASE, games_against_base=arena.games_swept)
+        if not players or not arena.games_swept:
+            write_parquet(pd.DataFrame(columns=list(COLUMNS)).astype(COLUMNS), out / GAMES)
+            write_json(out / SUMMARY, {"games_played": 0})
+            return
+    run_arena(players, openings, out, settings, scratch=scratch, show_progress=show_progress)
+    if name == "sampled":
+        run_shape(
+            out,
+            sampled,
+            base,
+            out / SHAPES,
+            positions=arena.shape_positions,
+            seed=arena.seed,
+            batch_size=params.evaluation.batch_size,
+            show_progress=show_progress,
+        )
+
+
+def _settings(
+    params: Params,
+    games: int,
+    *,
+    base: str | None = None,
+    games_against_base: int | None = None,
+    apart: Collection[str] = (),
+) -> ArenaSettings:
+    """What every arena of the study has in common, and the counts of this one."""
+    arena = params.arena
+    return ArenaSettings(
+        games=games,
+        base=base,
+        games_against_base=games_against_base,
+        apart=apart,
+        seed=arena.seed,
+        batch_size=arena.batch_size,
+        max_plies=arena.max_plies,
+    )
 
 
 def _swept(params: Params, data: Path) -> dict[str, Path]:
@@ -102,15 +117,3 @@ def _pool(params: Params, data: Path) -> dict[str, Path]:
         return {entry["cell"]: data / "selected" / f"{arm}.pb.gz" for arm, entry in chosen.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{selection}: not readable ({error!r}); run the stage select") from error
-
-
-def _measure_shapes(players: list[Player], base: Path, out: Path, params: Params) -> None:
-    shapes = measure_shape(
-        pd.read_parquet(out / GAMES),
-        players,
-        base,
-        lambda weights: Evaluator(load_network(weights), params.evaluation.batch_size),
-        positions=params.arena.shape_positions,
-        seed=params.arena.seed,
-    )
-    write_atomically(out / SHAPES, shapes.to_csv(index=False, lineterminator="\n"))

@@ -1,6 +1,9 @@
 """A network as a UCI engine: every `go` is answered from one forward pass.
 
 Nothing heavy is imported before the handshake: torch and the network load in the background meanwhile.
+
+A `position` that is rejected leaves no position: an info string says why, and until a position is accepted or
+a new game begins, `go` answers `bestmove 0000` with the reason again, never a move of the position before.
 """
 
 from __future__ import annotations
@@ -13,27 +16,27 @@ from typing import TYPE_CHECKING, TextIO
 
 from searchless_rl import __version__
 from searchless_rl.board import GameBatch
+from searchless_rl.board.text import cut
+from searchless_rl.play.networks import load_evaluator
 
 if TYPE_CHECKING:
-    from searchless_rl.arena.players import Temperature, Thought
+    from searchless_rl.arena.players import ChosenMove, Temperature
     from searchless_rl.nets.evaluator import Evaluator
 
-OPTIONS = (
-    "option name Temperature type string default 0",
-    "option name HistoryFill type combo default fen_only var fen_only",
-    "option name UCI_ShowWDL type check default false",
-)
+BASE = "<base>"
+"""The value of WeightsFile that means the base network of params.yaml."""
 _GO_WORDS = {"ponder", "wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime"}
 
 
-def run_uci(weights: Path, stdin: Iterable[str], stdout: TextIO, *, seed: int = 0) -> None:
+def run_uci(weights: Path | None, stdin: Iterable[str], stdout: TextIO, *, seed: int = 0) -> None:
     """Serve the UCI protocol until `quit` or the end of `stdin`.
 
-    Options: Temperature (0 the argmax, a number or "adaptive" for sampled moves), HistoryFill (fen_only, the
-    only one there is), UCI_ShowWDL. A command that cannot be understood is answered by an info string.
+    Options: WeightsFile, Temperature (0 the argmax, a number or "adaptive" for sampled moves), HistoryFill
+    (fen_only, the only one there is), UCI_ShowWDL. A command that cannot be understood is answered by an info
+    string and changes nothing, but for `position` (see the module).
 
     Args:
-        weights: an Lc0 network file.
+        weights: an Lc0 network file; None: the base of params.yaml, fetched if need be.
         stdin: lines of commands.
         stdout: flushed after every line.
         seed: of sampled moves; a game's number since the start and the ply are the rest of their address.
@@ -47,7 +50,7 @@ def run_uci(weights: Path, stdin: Iterable[str], stdout: TextIO, *, seed: int = 
         stdout.flush()
 
     with ThreadPoolExecutor(1) as pool:
-        engine = _Engine(weights.name, pool.submit(_load, weights), write, seed)
+        engine = _Engine(weights, lambda path: pool.submit(load_evaluator, path), write, seed)
         try:
             for line in stdin:
                 if not engine.handle(line):
@@ -55,30 +58,35 @@ def run_uci(weights: Path, stdin: Iterable[str], stdout: TextIO, *, seed: int = 
         except BrokenPipeError:  # the GUI is gone
             return
         except RuntimeError as error:
-            write(f"info string {error}")
+            write(_info_string(error))
             raise
-
-
-def _load(weights: Path) -> Evaluator:
-    from searchless_rl.lc0 import load_network
-    from searchless_rl.nets.evaluator import Evaluator
-
-    return Evaluator(load_network(weights), batch_size=1)
 
 
 class _Engine:
     def __init__(
-        self, name: str, network: Future[Evaluator], write: Callable[[str], None], seed: int
+        self,
+        weights: Path | None,
+        load: Callable[[Path | None], Future[Evaluator]],
+        write: Callable[[str], None],
+        seed: int,
     ) -> None:
-        self._name = name
-        self._network = network
+        self._weights = weights
+        self._load = load
+        self._network = load(weights)
         self._write = write
         self._seed = seed
         self._temperature: Temperature = 0.0
         self._shows_wdl = False
         self._game = GameBatch([None])
+        self._rejected: str | None = None  # why the last `position` gave none
         self._games = 0
         self._held: str | None = None  # the answer to `go infinite` or `go ponder`, until it is asked for
+        self._options: dict[str, tuple[str, Callable[[str], None]]] = {
+            "WeightsFile": (f"type string default {weights or BASE}", self._set_weights),
+            "Temperature": ("type string default 0", self._set_temperature),
+            "HistoryFill": ("type combo default fen_only var fen_only", _check_history_fill),
+            "UCI_ShowWDL": ("type check default false", self._set_shows_wdl),
+        }
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "uci": self._identify,
             "isready": self._answer_ready,
@@ -102,89 +110,116 @@ class _Engine:
         command = self._commands.get(words[0])
         try:
             if command is None:
-                raise ValueError(f"unknown command {words[0]!r}")
+                raise ValueError(f"unknown command {cut(words[0])!r}")
             command(words[1:])
         except ValueError as error:
-            self._write("info string " + " ".join(str(error).split()))
+            self._write(_info_string(error))
         return True
 
     def _identify(self, _words: list[str]) -> None:
-        self._write(f"id name searchless-rl {__version__} {self._name}")
+        self._write(
+            " ".join(["id name searchless-rl", __version__, self._weights.name if self._weights else "base"])
+        )
         self._write("id author the searchless-rl authors")
-        for option in OPTIONS:
-            self._write(option)
+        for name, (kind, _) in self._options.items():
+            self._write(f"option name {name} {kind}")
         self._write("uciok")
 
-    def _evaluator(self) -> Evaluator:
-        try:
-            return self._network.result()
-        except (ValueError, OSError) as error:
-            raise RuntimeError(str(error)) from error
-
     def _answer_ready(self, _words: list[str]) -> None:
-        self._evaluator()
+        self._network.result()
         self._write("readyok")
 
     def _set_option(self, words: list[str]) -> None:
-        name, _, value = " ".join(words).removeprefix("name ").partition(" value ")
-        if name.lower() == "temperature":
-            self._temperature = _read_temperature(value)
-        elif name.lower() == "historyfill":
-            if value != "fen_only":
-                raise ValueError(f"HistoryFill {value!r} is not supported; allowed: fen_only")
-        elif name.lower() == "uci_showwdl":
-            self._shows_wdl = value.lower() == "true"
-        else:
-            raise ValueError(f"unknown option {name!r}")
+        if words[:1] != ["name"]:
+            raise ValueError("setoption needs name OPTION value VALUE")
+        place = words.index("value") if "value" in words else len(words)
+        name, value = " ".join(words[1:place]), " ".join(words[place + 1 :])
+        known = {each.lower(): take for each, (_, take) in self._options.items()}
+        if name.lower() not in known:
+            raise ValueError(f"unknown option {cut(name)!r}; known: {', '.join(self._options)}")
+        known[name.lower()](value)
+
+    def _set_weights(self, value: str) -> None:
+        if not value:
+            raise ValueError(f"WeightsFile ''; allowed: the path of an Lc0 network file, or {BASE}")
+        weights = None if value == BASE else Path(value)
+        if weights != self._weights:
+            self._weights, self._network = weights, self._load(weights)
+
+    def _set_temperature(self, value: str) -> None:
+        from searchless_rl.arena.players import check_temperature
+
+        try:
+            temperature: Temperature = "adaptive" if value.lower() == "adaptive" else float(value)
+            check_temperature(temperature)
+        except ValueError:
+            allowed = "adaptive, or a number >= 0 (0 is the argmax)"
+            raise ValueError(f"Temperature {cut(value)!r}; allowed: {allowed}") from None
+        self._temperature = temperature
+
+    def _set_shows_wdl(self, value: str) -> None:
+        if value.lower() not in ("true", "false"):
+            raise ValueError(f"UCI_ShowWDL {cut(value)!r}; allowed: true, false")
+        self._shows_wdl = value.lower() == "true"
 
     def _begin_game(self, _words: list[str]) -> None:
         self._games += 1
-        self._game = GameBatch([None])
+        self._game, self._rejected = GameBatch([None]), None
 
     def _set_position(self, words: list[str]) -> None:
-        """The position, or the old one stays and an error says why."""
+        """The position, or none and an error that says why."""
         place = words.index("moves") if "moves" in words else len(words)
-        if words[:1] == ["startpos"]:
-            fen = None
-        elif words[:1] == ["fen"]:
-            fen = " ".join(words[1:place])
-        else:
-            raise ValueError("position needs startpos or fen; the position has not changed")
-        game = GameBatch([fen])
         try:
+            if words[:1] == ["startpos"] and place <= 1:
+                fen = None
+            elif words[:1] == ["fen"]:
+                fen = " ".join(words[1:place])
+            else:
+                raise ValueError("write position startpos [moves ...] or position fen FEN [moves ...]")
+            game = GameBatch([fen])
             game.play([words[place + 1 :]])
         except ValueError as error:
-            raise ValueError(f"{error}; the position has not changed") from error
-        self._game = game
+            self._rejected = f"position rejected: {error}"
+            raise ValueError(self._rejected) from error
+        self._game, self._rejected = game, None
 
     def _go(self, words: list[str]) -> None:
         self._release()
-        thought = self._think(words)
-        if thought is not None:
-            self._write(self._info(thought))
-        answer = "bestmove (none)" if thought is None else f"bestmove {thought.move}"
+        answer = self._answer(words)
         if "infinite" in words or "ponder" in words:
             self._held = answer
         else:
             self._write(answer)
 
-    def _think(self, words: list[str]) -> Thought | None:
-        from searchless_rl.arena.players import think
+    def _answer(self, words: list[str]) -> str:
+        """The `bestmove` of a `go`; what there is to say about it is written at once."""
+        if self._rejected is not None:
+            self._write(_info_string(self._rejected))
+            return "bestmove 0000"
+        chosen = self._think(words)
+        if chosen is None:
+            return "bestmove (none)"
+        self._write(self._info(chosen))
+        return f"bestmove {chosen.move}"
+
+    def _think(self, words: list[str]) -> ChosenMove | None:
+        from searchless_rl.arena.players import choose_move
         from searchless_rl.arena.randomness import Stream, game_uniforms
 
         plies = len(self._game.moves[0])
         uniform = 0.0
         if self._temperature != 0:
             uniform = float(game_uniforms(Stream.SINGLE_GAME, self._seed, str(self._games), plies + 1)[plies])
-        return think(self._evaluator(), self._game, self._temperature, uniform, among=_search_moves(words))
+        network = self._network.result()
+        return choose_move(network, self._game, self._temperature, uniform, among=_search_moves(words))
 
-    def _info(self, thought: Thought) -> str:
-        win, _, loss = (float(value) for value in thought.wdl)
+    def _info(self, chosen: ChosenMove) -> str:
+        win, _, loss = (float(value) for value in chosen.wdl)
         wdl = ""
         if self._shows_wdl:
             per_mille = [round(1000 * win), round(1000 * loss)]
             wdl = f" wdl {per_mille[0]} {1000 - sum(per_mille)} {per_mille[1]}"
-        return f"info depth 1 nodes 1 score cp {centipawns(win - loss)}{wdl} pv {thought.move}"
+        return f"info depth 1 nodes 1 score cp {centipawns(win - loss)}{wdl} pv {chosen.move}"
 
     def _release(self, _words: object = None) -> None:
         """Give the answer that was held back."""
@@ -198,12 +233,13 @@ def centipawns(q: float) -> int:
     return round(90 * math.tan(1.5637541897 * q))
 
 
-def _read_temperature(text: str) -> Temperature:
-    from searchless_rl.arena.players import check_temperature
+def _info_string(fault: object) -> str:
+    return "info string " + " ".join(str(fault).split())
 
-    temperature: Temperature = "adaptive" if text == "adaptive" else float(text)
-    check_temperature(temperature)
-    return temperature
+
+def _check_history_fill(value: str) -> None:
+    if value.lower() != "fen_only":
+        raise ValueError(f"HistoryFill {cut(value)!r} is not supported; allowed: fen_only")
 
 
 def _search_moves(words: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ from searchless_rl.statistics.rating_model import UnboundedRatings
 from searchless_rl.statistics.ratings import bayeselo
 
 _RECORD = ("wins", "draws", "losses", "score", "score_low", "score_high", "los")
+_RATING = ("elo", "elo_low", "elo_high", "elo_half_width", "elo_games")
 _COUNTS = {"games": "Int64", "wins": "Int64", "draws": "Int64", "losses": "Int64"}
 
 
@@ -87,16 +88,30 @@ def ladder(games: pd.DataFrame | None, base: str) -> pd.DataFrame:
 
 
 def strength(models: list[Measured], data: Path, base: str) -> pd.DataFrame:
-    """Every cell's record against the base, from whichever arena it played in.
+    """Every cell's strength over the base, from whichever arena it played in.
 
-    Columns: model, term, tau, beta, seed, variant, arena ("argmax", "swept", "requested"), the columns of
-    `record`, repeats (games of these that another repeats move by move).
+    A cell of the closed ladder has its rating of that ladder. Any other cell met the base alone; the cells of
+    such an arena are rated by one fit around the base, so that a rating follows from the cell's own games,
+    and only first-move advantage and draw parameter from those of all.
+
+    Args:
+        models: cells and others, which are left out; so is a cell that played no game against the base.
+        data: where the arenas left their games.
+        base: the player whose rating is 0.
+
+    Returns:
+        Columns model, term, tau, beta, seed, variant; arena ("argmax", "swept", "requested"); pool ("closed"
+        where the rating is of the closed ladder, "base only" where it is of games against the base alone);
+        elo (difference to the base) with its 95 % interval elo_low, elo_high and half of its length,
+        elo_half_width; elo_games (that the rating rests on); games (against the base); the columns of
+        `record`, which are of these; repeats (of these: games that another repeats move by move).
     """
     arenas = {
         "argmax": read_games(data / "arena" / "argmax"),
         "swept": read_games(data / "arena" / "swept"),
         "requested": read_games(data / "requested" / "games"),
     }
+    ratings = {arena: ladder(games, base).set_index("player") for arena, games in arenas.items()}
     rows = []
     for model in models:
         cell = model.cell
@@ -111,12 +126,21 @@ def strength(models: list[Measured], data: Path, base: str) -> pd.DataFrame:
             mine = games[(games["white"] == model.name) | (games["black"] == model.name)]
             against = mine[(mine["white"] == base) | (mine["black"] == base)]
             where = {"variant": cell.variant, "arena": arena}
+            where |= {"pool": "closed" if arena == "argmax" else "base only"}
+            where |= _rating(ratings[arena], model.name) | {"games": len(against)}
             repeats = {"repeats": int((against["repeat_of"] >= 0).sum())}
             rows.append(identity(model.name) | where | found | repeats)
             break
-    columns = ["model", "term", "tau", "beta", "seed", "variant", "arena", *_RECORD, "repeats"]
-    counts = {"wins": "Int64", "draws": "Int64", "losses": "Int64", "seed": "Int64", "repeats": "Int64"}
-    return pd.DataFrame(rows, columns=columns).astype(counts)
+    columns = ["model", "term", "tau", "beta", "seed", "variant", "arena", "pool", *_RATING, "games"]
+    counts = _COUNTS | dict.fromkeys(("seed", "elo_games", "repeats"), "Int64")
+    return pd.DataFrame(rows, columns=[*columns, *_RECORD, "repeats"]).astype(counts)
+
+
+def _rating(ladder: pd.DataFrame, player: str) -> dict[str, Any]:
+    row: Any = ladder.loc[player]
+    half_width = (row["elo_high"] - row["elo_low"]) / 2
+    figures = (row["elo"], row["elo_low"], row["elo_high"], half_width, row["games"])
+    return dict(zip(_RATING, figures, strict=True))
 
 
 def elo_text(row: pd.Series, anchor: tuple[float, float] | None = None) -> str:

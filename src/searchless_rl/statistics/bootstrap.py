@@ -120,7 +120,7 @@ def geometric_ratio(
 
 
 def paired_gain(log_a: np.ndarray, log_b: np.ndarray) -> np.ndarray:
-    """log p_a − log p_b of each pair; 0 where both are −∞.
+    """The gain log p_a − log p_b of each pair, in nats; 0 where both are −∞.
 
     Raises:
         ValueError: the two differ in length.
@@ -140,4 +140,5 @@ def _first(means: np.ndarray) -> np.ndarray:
 
 
 def _exp_of_first(means: np.ndarray) -> np.ndarray:
-    return np.exp(means[:, 0])
+    value: np.ndarray = np.exp(means[:, 0])
+    return value

@@ -26,7 +26,7 @@ def _checked(k: SupportsIndex, n: SupportsIndex, confidence: float) -> tuple[int
 
 
 def wilson(k: SupportsIndex, n: SupportsIndex, confidence: float = 0.95) -> tuple[float, float]:
-    """Wilson score interval of a rate, as fractions in [0, 1].
+    """Wilson's score interval of a rate (paper Tables 1, 3, 6; E. B. Wilson, 1927), as fractions in [0, 1].
 
     Args:
         k: number of successes, an integer (NumPy integers too), 0 <= k <= n.

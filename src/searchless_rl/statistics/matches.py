@@ -1,4 +1,4 @@
-"""Finished games between two players: counts, score with its interval, likelihood of superiority.
+"""Games between two players: counts, score with its interval, likelihood of superiority (paper section 3.1).
 
 A table of games is a data frame with one row per game and at least the columns white, black (names) and
 result, one of "1-0", "1/2-1/2" and "0-1". Its order never matters.
@@ -143,7 +143,8 @@ def pair_interval(
 
     Args:
         games: also has the column `pair`, whatever names the opening or the pair.
-        player, opponent: as `head_to_head`.
+        player: whose score it is.
+        opponent: the other one.
         pair: name of that column.
 
     Returns:
@@ -215,9 +216,10 @@ def _score_bound(points: np.ndarray, end: float) -> float:
 
 
 def likelihood_of_superiority(wins: int, losses: int) -> float:
-    """Φ((W − L) / √(W + L)): how likely the record makes `player` the stronger one; 0.5 without a decision.
+    """Φ((W − L) / √(W + L)): the probability that the player is the stronger one, given the record.
 
-    Draws do not enter. It gives every LOS printed in the paper's Table 1.
+    The likelihood of superiority (LOS) of the paper's Table 1, all nine of whose values it gives. Draws do
+    not enter; 0.5 without a decisive game.
     """
     decided = wins + losses
     return NormalDist().cdf((wins - losses) / math.sqrt(decided)) if decided else 0.5

@@ -1,6 +1,6 @@
 """Two players on the same puzzles: paired differences, McNemar's test, Holm's correction.
 
-The paper compares models by unpaired intervals (Table 1); on one suite the same puzzles are asked of both,
+The paper compares models by unpaired intervals (Table 1); on one suite both are given the same puzzles,
 and what separates two players is the puzzles that only one of them solves.
 """
 
@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 
     @property
     def n(self) -> int:
-        """Puzzles asked of both."""
+        """Number of puzzles."""
         return sum(self)
 
     @property
@@ -48,7 +48,7 @@ def align(a: pd.DataFrame, b: pd.DataFrame, suite: str) -> tuple[pd.DataFrame, p
     """Puzzle frames of two players in one order of puzzles, that of `a`.
 
     Raises:
-        ValueError: an id occurs twice, or one player was not asked what the other was (suite and ids named).
+        ValueError: an id occurs twice, or a puzzle was given to one player only (suite and ids named).
     """
     for frame in (a, b):
         if not frame["puzzle_id"].is_unique:

@@ -1,4 +1,4 @@
-"""BayesElo's likelihood of game results, its derivatives, and where it is greatest.
+"""BayesElo's likelihood of game results (Hunter 2004; Coulom's program), its derivatives and its maximum.
 
 With ratings r, White's advantage a and the draw parameter d, all in Elo, D = r_white − r_black and
 f(x) = 1 / (1 + 10^(−x/400)):
@@ -43,7 +43,8 @@ class Counts(NamedTuple):
     @property
     def games(self) -> np.ndarray:
         """float64 [n, n], all results together."""
-        return self.white_wins + self.draws + self.black_wins
+        total: np.ndarray = self.white_wins + self.draws + self.black_wins
+        return total
 
 
 class Derivatives(NamedTuple):
@@ -129,7 +130,8 @@ def maximize(counts: Counts, advantage: float, draw: float, fit: Collection[str]
 
     Args:
         counts: of a pool linked by games and, where the draw parameter is fitted, not of draws alone.
-        advantage, draw: a and d in Elo, d > 0; of no effect where fitted.
+        advantage: a in Elo; of no effect where fitted.
+        draw: d in Elo, above 0; of no effect where fitted.
         fit: of "advantage" and "draw". Without a single draw the fitted d is 0.
 
     Raises:
@@ -174,7 +176,8 @@ def rating_covariance(counts: Counts, parameters: np.ndarray) -> np.ndarray:
     n = len(counts.draws)
     information = derivatives(counts, parameters).information[:n, :n]
     weight = information.trace() / n**2  # of the mean, which the games do not tell
-    return np.linalg.inv(information + weight) - 1 / (weight * n**2)
+    covariance: np.ndarray = np.linalg.inv(information + weight) - 1 / (weight * n**2)
+    return covariance
 
 
 def _logits(counts: Counts, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -187,4 +190,5 @@ def _logits(counts: Counts, parameters: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _log_sigmoid(x: np.ndarray) -> np.ndarray:
-    return -np.logaddexp(0.0, -x)
+    value: np.ndarray = -np.logaddexp(0.0, -x)
+    return value

@@ -1,4 +1,4 @@
-"""Ratings of a pool of players from their games, after BayesElo (paper, Table 1, Table 5 and appendix F).
+"""Ratings of a pool of players from their games, after BayesElo (paper Tables 1 and 5, appendix F).
 
 The model stands in `rating_model`. Ratings are unscaled: BayesElo multiplies what it prints by a factor that
 depends on its draw parameter (0.93 at its default); the paper's intervals fit the unscaled ones.
@@ -62,7 +62,7 @@ def bayeselo(
     fit: Collection[str] = (),
     base: str | None = None,
 ) -> Ratings:
-    """Rate every player of a table of games. The defaults are BayesElo's.
+    """Rate every player of a table of games (paper appendix F). The defaults are BayesElo's.
 
     Args:
         games: one row per game: white and black (names), result ("1-0", "1/2-1/2" or "0-1"). Any order.
@@ -150,8 +150,8 @@ def _check_links(players: list[str], seen: Counts, prior: float) -> None:
 
 
 def _reachable(linked: np.ndarray) -> np.ndarray:
-    """bool [n]: who is the first player, or is reached from there along links [n, n] (row to column)."""
-    reached = np.arange(len(linked)) == 0
+    """The first player and who is reached from there along links [n, n] (row to column), as bool [n]."""
+    reached: np.ndarray = np.arange(len(linked)) == 0
     while (wider := reached | linked[reached].any(axis=0)).sum() > reached.sum():
         reached = wider
     return reached

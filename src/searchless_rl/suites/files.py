@@ -1,41 +1,22 @@
-"""Suite files: a CSV per suite with the winning sets spelled out, and the stage that builds all of them."""
+"""Suite files: CSVs of puzzles with the winning sets spelled out; and CSVs of game moves."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from searchless_rl.files import sha256_of, write_atomically, write_json
-from searchless_rl.suites.game_moves import HistoryOutcome, read_history
-from searchless_rl.suites.puzzles import (
-    Puzzle,
-    PuzzleFileError,
-    ReadReport,
-    RejectReason,
-    RowError,
-    iter_rows,
-    parse_puzzle,
-    read_puzzles,
-)
-from searchless_rl.suites.split import Split, SuiteSizes, mate_depth, split_puzzles
-from searchless_rl.suites.winning import (
-    Groups,
-    format_groups,
-    parse_groups,
-    read_winning_table,
-    winning_sets,
-)
+from searchless_rl.files import atomic_writer
+from searchless_rl.suites.game_moves import read_history
+from searchless_rl.suites.puzzles import Puzzle, parse_puzzle
+from searchless_rl.suites.rows import PuzzleFileError, ReadReport, RejectReason, RowError, iter_rows
+from searchless_rl.suites.text import shorten
+from searchless_rl.suites.winning import Groups, format_groups, parse_groups
 
 SUITE_COLUMNS = ("PuzzleId", "FEN", "Moves", "Rating", "Themes", "GameUrl", "Winning")
 HISTORY_COLUMN = "History"  # the last, there only where some puzzle has a history
 GAME_MOVES_COLUMNS = ("PuzzleId", "GameMoves")
-REPORT_NAME = "report.json"
-_QUANTILES = {"min": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "max": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,30 +27,47 @@ class SuiteItem:
     winning: Groups
 
 
-def write_suite(path: Path, items: Iterable[SuiteItem]) -> None:
+def write_suite(path: Path, items: Iterable[SuiteItem], *, with_history: bool | None = None) -> None:
     """Write a suite atomically as CSV with the columns `SUITE_COLUMNS`, LF line ends, no quoting.
 
     `Winning` holds one group per solver position, separated by blanks; the moves of a group are joined by
-    "|", the marked move first. If any puzzle has a history, a column `HISTORY_COLUMN` follows. Raises
-    `ValueError` if a field holds a comma, a quote or a line end.
+    "|", the marked move first.
+
+    Args:
+        path: the CSV; its folder is made if absent.
+        items: consumed one by one where `with_history` is given.
+        with_history: whether a column `HISTORY_COLUMN` follows; None: if any puzzle has one.
+
+    Raises:
+        ValueError: a field holds a comma, a quote or a line end.
     """
-    items = list(items)
-    with_history = any(item.puzzle.history for item in items)
+    if with_history is None:
+        items = list(items)
+        with_history = any(item.puzzle.history for item in items)
     columns = (*SUITE_COLUMNS, HISTORY_COLUMN) if with_history else SUITE_COLUMNS
-    lines = [",".join(columns)]
+    with atomic_writer(path) as stream:
+        for line in itertools.chain([",".join(columns)], _suite_lines(items, columns)):
+            stream.write(f"{line}\n".encode())
+
+
+def _suite_lines(items: Iterable[SuiteItem], columns: tuple[str, ...]) -> Iterator[str]:
     for item in items:
         puzzle = item.puzzle
-        fields = [
+        fields = (
             *(puzzle.id, puzzle.fen, " ".join(puzzle.moves), str(puzzle.rating), " ".join(puzzle.themes)),
-            *(puzzle.game_url, format_groups(item.winning)),
-        ]
-        if with_history:
-            fields.append(" ".join(puzzle.history))
-        for name, text in zip(columns, fields, strict=True):
-            if any(letter in text for letter in ',"\r\n'):
-                raise ValueError(f"puzzle {puzzle.id}: {name} {text!r} holds a comma, a quote or a line end")
-        lines.append(",".join(fields))
-    write_atomically(path, "\n".join(lines) + "\n")
+            *(puzzle.game_url, format_groups(item.winning), " ".join(puzzle.history)),
+        )[: len(columns)]
+        line = ",".join(fields)
+        if line.count(",") != len(fields) - 1 or any(letter in line for letter in '"\r\n'):
+            name, text = next(
+                (name, text)
+                for name, text in zip(columns, fields, strict=True)
+                if any(letter in text for letter in ',"\r\n')
+            )
+            raise ValueError(
+                f"puzzle {puzzle.id}: {name} {shorten(text)} holds a comma, a quote or a line end"
+            )
+        yield line
 
 
 def read_suite(path: Path) -> list[SuiteItem]:
@@ -123,7 +121,7 @@ def read_game_moves(path: Path) -> dict[str, str]:
         PuzzleFileError: the file is missing, unreadable or something else, or repeats an id.
     """
     try:
-        header, *lines = path.read_text().split("\n")
+        header, *lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise PuzzleFileError(f"{path}: cannot be read ({error}). Fetch the histories again.") from error
     moves: dict[str, str] = {}
@@ -135,107 +133,8 @@ def read_game_moves(path: Path) -> dict[str, str]:
         puzzle_id, comma, text = line.partition(",")
         if not comma or "," in text or puzzle_id in moves:
             raise PuzzleFileError(
-                f"{path}: line {number} repeats an id or has not two columns: {line[:80]!r}. "
+                f"{path}: line {number} repeats an id or has not two columns: {shorten(line)}. "
                 "Fetch the histories again."
             )
         moves[puzzle_id] = text
     return moves
-
-
-def build_suites(
-    source_csv: Path,
-    out_dir: Path,
-    sizes: SuiteSizes,
-    seed: int,
-    *,
-    winning: Path | None = None,
-    any_forced_mate: bool = False,
-    game_moves: Path | None = None,
-) -> dict[str, Any]:
-    """Validate a puzzle file, split it and write one CSV per suite and `report.json` into `out_dir`.
-
-    The same source, sizes and seed give the same bytes. Ratings are Lichess puzzle ratings (Glicko-2).
-
-    Args:
-        source_csv: a puzzle file.
-        out_dir: made if absent.
-        sizes: how many puzzles go where.
-        seed: of the split, >= 0.
-        winning: a table of searched winning sets (`winning.read_winning_table`); None: sets by the rules.
-            Puzzles that end in mate and are not in it have those too, and are counted.
-        any_forced_mate: count mates of any length as right, not only optimal ones; needs `winning`.
-        game_moves: a CSV of game moves (`read_game_moves`), in place of those `source_csv` may carry.
-
-    Returns:
-        The report: source name and sha256, rows read and rejected by reason, mate depths in the whole source,
-        and per suite the number of puzzles, solver positions and the rating quantiles (values that occur).
-        Where they are given: what became of the game moves; the table and the mates that are not in it.
-
-    Raises:
-        PuzzleFileError, SplitError: see `read_puzzles`, `read_winning_table` and `split_puzzles`.
-        ValueError: `any_forced_mate` without `winning`.
-    """
-    if any_forced_mate and winning is None:
-        raise ValueError("any_forced_mate needs a table of winning sets: name one, or count optimal mates")
-    table = None if winning is None else read_winning_table(winning)
-    given = None if game_moves is None else read_game_moves(game_moves)
-    puzzles, read = read_puzzles(source_csv, game_moves=given)
-    split = split_puzzles(puzzles, sizes, seed)
-    for name, members in split.suites.items():
-        items = [
-            SuiteItem(puzzle, winning_sets(puzzle, table, any_forced_mate=any_forced_mate))
-            for puzzle in members
-        ]
-        write_suite(out_dir / f"{name}.csv", items)
-    report = _report(source_csv, puzzles, read, split, sizes, seed)
-    if read.histories:
-        report["histories"] = {outcome.value: read.histories.get(outcome, 0) for outcome in HistoryOutcome}
-        report["lost_histories"] = {outcome.value: ids for outcome, ids in read.lost_histories.items()}
-    if table is not None:
-        report["winning_table"] = {
-            "name": table.path.name,
-            "sha256": sha256_of(table.path),
-            "any_forced_mate": any_forced_mate,
-            "mates_not_in_it": sum(
-                mate_depth(puzzle) is not None and puzzle.id not in table for puzzle in puzzles
-            ),
-        }
-    # Last, so that a report means that the suites beside it are complete.
-    write_json(out_dir / REPORT_NAME, report)
-    return report
-
-
-def _report(
-    source: Path, puzzles: Sequence[Puzzle], read: ReadReport, split: Split, sizes: SuiteSizes, seed: int
-) -> dict[str, Any]:
-    depths = Counter(depth for depth in map(mate_depth, puzzles) if depth is not None)
-    return {
-        "source": {"name": source.name, "sha256": sha256_of(source)},
-        "seed": seed,
-        "sizes": asdict(sizes),
-        "rows": {
-            "read": read.rows,
-            "accepted": read.accepted,
-            "rejected": {reason.value: read.rejected[reason] for reason in sorted(read.rejected)},
-        },
-        "mate_depths": {str(depth): depths[depth] for depth in sorted(depths)},
-        "suites": {
-            name: _suite_summary(members, sizes.hard_rating) for name, members in split.suites.items()
-        },
-        "overlaps_dropped": [asdict(overlap) for overlap in split.overlaps],
-    }
-
-
-def _suite_summary(puzzles: Sequence[Puzzle], hard_rating: int) -> Mapping[str, Any]:
-    ratings = [puzzle.rating for puzzle in puzzles]
-    return {
-        "puzzles": len(puzzles),
-        "solver_positions": sum(puzzle.solver_move_count for puzzle in puzzles),
-        "rated_hard": sum(rating >= hard_rating for rating in ratings),
-        "rating": {
-            name: int(np.quantile(ratings, share, method="inverted_cdf"))
-            for name, share in _QUANTILES.items()
-        }
-        if ratings
-        else None,
-    }

@@ -14,7 +14,7 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -26,9 +26,10 @@ from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.suites.download import FetchError, Transport
 from searchless_rl.suites.files import GAME_MOVES_COLUMNS
 from searchless_rl.suites.game_moves import HistoryOutcome, read_history
-from searchless_rl.suites.https_source import TRANSIENT_STATUS, network_reason
-from searchless_rl.suites.journal import Journal
-from searchless_rl.suites.puzzles import read_puzzles
+from searchless_rl.suites.https_source import TRANSIENT_STATUS, network_reason, read_chunks
+from searchless_rl.suites.journal import ResultLog
+from searchless_rl.suites.puzzles import Puzzle, read_puzzles
+from searchless_rl.suites.text import printable
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ FATES = ("reached", "missed", "illegal", "unknown", "no_game")
 EXAMPLES_PER_FATE = 3
 
 _CONTENT_TYPE = "application/x-ndjson"
-_CHUNK = 1 << 16
+MAX_LINE_BYTES = 1 << 20  # a game of 1,000 moves has 10 kB
 _ENDPOINT = "/api/games/export/_ids"
 _WANTED = {"moves": "true", "tags": "false", "clocks": "false", "evals": "false", "opening": "false"}
 _GAME = re.compile(r"https://lichess\.org/(?P<id>[A-Za-z0-9]{8})(?![A-Za-z0-9])")
@@ -100,37 +101,52 @@ def fetch_histories(
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.path:
         raise ValueError(f"base_url {base_url!r} must be like {LICHESS}")
     puzzles = read_puzzles(puzzles_csv)[0]
-    wanted = {puzzle.id: game_id(puzzle.game_url) for puzzle in puzzles}
-    ids = list(dict.fromkeys(game for game in wanted.values() if game is not None))
-    with Journal(out.with_name(out.name + ".games.jsonl")) as journal:
-        export = _Export(base_url, transport or Transport(), sleep, journal)
+    games_of = {puzzle.id: game_id(puzzle.game_url) for puzzle in puzzles}
+    ids = list(dict.fromkeys(game for game in games_of.values() if game is not None))
+    with ResultLog(out.with_name(out.name + ".games.jsonl")) as log:
+        export = _Export(base_url, transport or Transport(), sleep, log)
         export.get(ids)
     fates: dict[str, list[str]] = {fate: [] for fate in FATES}
     lines = [",".join(GAME_MOVES_COLUMNS)]
     for puzzle in puzzles:
-        game = wanted[puzzle.id]
-        moves = None if game is None else export.games[game]
-        if moves is None:
-            fates["no_game" if game is None else "unknown"].append(puzzle.id)
-            continue
-        outcome, history = read_history(moves, puzzle.fen)
-        absent = outcome is HistoryOutcome.ABSENT  # a game of no moves
-        fates["missed" if absent else outcome.value].append(puzzle.id)
-        if outcome is HistoryOutcome.REACHED:
+        fate, history = _fate(puzzle, games_of[puzzle.id], export.games)
+        fates[fate].append(puzzle.id)
+        if fate == "reached":
             lines.append(f"{puzzle.id},{' '.join(history)}")
     write_atomically(out, "\n".join(lines) + "\n")
-    report = {
+    report = _report(puzzles_csv, ids, export, fates)
+    write_json(out.with_suffix(".json"), report)
+    return report
+
+
+def _fate(puzzle: Puzzle, game: str | None, games: Mapping[str, str | None]) -> tuple[str, tuple[str, ...]]:
+    """What became of a puzzle's game, one of `FATES`, and the moves to the puzzle where it is reached."""
+    if game is None:
+        return "no_game", ()
+    moves = games[game]
+    if moves is None:
+        return "unknown", ()
+    outcome, history = read_history(moves, puzzle.fen)
+    if outcome is HistoryOutcome.ABSENT:  # a game of no moves
+        return "missed", ()
+    return outcome.value, history
+
+
+def _report(
+    puzzles_csv: Path, ids: Sequence[str], export: _Export, fates: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    return {
         "source": {"name": puzzles_csv.name, "sha256": sha256_of(puzzles_csv)},
         "games_asked_for": len(ids),
         "games_unknown": sum(export.games[game] is None for game in ids),
         "malformed_lines": export.malformed,
         "puzzles": {fate: len(names) for fate, names in fates.items()},
         "examples": {
-            fate: names[:EXAMPLES_PER_FATE] for fate, names in fates.items() if names and fate != "reached"
+            fate: list(names[:EXAMPLES_PER_FATE])
+            for fate, names in fates.items()
+            if names and fate != "reached"
         },
     }
-    write_json(out.with_suffix(".json"), report)
-    return report
 
 
 class _Export:
@@ -142,15 +158,13 @@ class _Export:
     """
 
     def __init__(
-        self, base_url: str, transport: Transport, sleep: Callable[[float], None], journal: Journal
+        self, base_url: str, transport: Transport, sleep: Callable[[float], None], log: ResultLog
     ) -> None:
         self._base_url = base_url
         self._transport = transport
         self._sleep = sleep
-        self._journal = journal
-        self.games: dict[str, str | None] = {
-            record["id"]: record["moves"] for record in journal.records_with("id", "moves")
-        }
+        self._log = log
+        self.games: dict[str, str | None] = dict(log.parsed_with(_kept_game))
         self.malformed = 0
 
     def get(self, ids: Sequence[str]) -> None:
@@ -215,16 +229,18 @@ class _Export:
                 if error.code == 429:
                     raise _TooFast(_seconds(error.headers.get("Retry-After"))) from error
                 if error.code in TRANSIENT_STATUS:
-                    raise _TryAgain(f"HTTP {error.code} {error.reason}") from error
-                raise FetchError(f"{self._base_url}: HTTP {error.code} {error.reason}") from error
+                    raise _TryAgain(f"HTTP {error.code} {printable(error.reason)}") from error
+                raise FetchError(f"{self._base_url}: HTTP {error.code} {printable(error.reason)}") from error
         except (OSError, http.client.HTTPException) as error:
             raise _TryAgain(network_reason(error, transport.timeout_s)) from error
         with response:
             kind = response.headers.get_content_type()
             if kind != _CONTENT_TYPE:
-                raise FetchError(f"{self._base_url}: answers with {kind}, not with {_CONTENT_TYPE}")
+                raise FetchError(
+                    f"{self._base_url}: answers with {printable(kind)}, not with {_CONTENT_TYPE}"
+                )
             try:
-                yield from _lines(response)
+                yield from _lines(response, transport.timeout_s)
             except (OSError, http.client.HTTPException) as error:
                 raise _TryAgain(network_reason(error, transport.timeout_s)) from error
 
@@ -232,7 +248,7 @@ class _Export:
         try:
             game = json.loads(line)
             name, moves = game["id"], game["moves"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             name = moves = None
         if isinstance(name, str) and isinstance(moves, str) and name in asked and name not in self.games:
             self._keep(name, moves)
@@ -240,16 +256,31 @@ class _Export:
             self.malformed += 1
 
     def _keep(self, name: str, moves: str | None) -> None:
-        self._journal.append({"id": name, "moves": moves})
+        self._log.append({"id": name, "moves": moves})
         self.games[name] = moves
 
 
-def _lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Lines that are not blank. Raises `IncompleteRead` where the answer ends before its declared length."""
+def _kept_game(record: dict[str, Any]) -> tuple[str, str | None]:
+    """Id and moves of a game as the log holds it. Raises `KeyError` or `TypeError` for another record."""
+    name, moves = record["id"], record["moves"]
+    if not isinstance(name, str) or not isinstance(moves, str | None):
+        raise TypeError("id or moves")
+    return name, moves
+
+
+def _lines(response: http.client.HTTPResponse, timeout_s: float) -> Iterator[bytes]:
+    """Lines that are not blank.
+
+    Raises:
+        IncompleteRead: the answer ends before its declared length.
+        OSError: it is too slow, or a line has no end within `MAX_LINE_BYTES`.
+    """
     declared, received, rest = response.headers.get("Content-Length"), 0, b""
-    while chunk := response.read1(_CHUNK):
+    for chunk in read_chunks(response, timeout_s):
         received += len(chunk)
         *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > MAX_LINE_BYTES:
+            raise OSError(f"a line of more than {MAX_LINE_BYTES:,} bytes")
         yield from (line for line in lines if line.strip())
     if declared is not None and received < int(declared):
         raise http.client.IncompleteRead(rest, int(declared) - received)

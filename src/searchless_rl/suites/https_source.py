@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
@@ -18,7 +18,9 @@ from tqdm import tqdm
 
 from searchless_rl import __version__
 from searchless_rl.files import sha256_of
+from searchless_rl.suites.new_file import open_new
 from searchless_rl.suites.sources import RemoteFile, SourceError
+from searchless_rl.suites.text import printable
 from searchless_rl.suites.verify import looks_like_html
 
 logger = logging.getLogger(__name__)
@@ -28,6 +30,9 @@ Opener = Callable[[urllib.request.Request, float], http.client.HTTPResponse]
 
 #: HTTP statuses after which the same request may succeed later.
 TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
+
+#: A server that brings fewer bytes a second than this, once the time-out has passed, is given up.
+MIN_BYTES_PER_S = 64
 
 _CHUNK = 1 << 18
 _PROGRESS_FROM = 8 << 20
@@ -50,8 +55,9 @@ class HttpsOnlyRedirects(urllib.request.HTTPRedirectHandler):
         headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
+        """The request to follow; raises `SourceError` for any other scheme than https."""
         if urlsplit(newurl).scheme != "https":
-            raise SourceError(f"redirects to {newurl}, which is not https")
+            raise SourceError(f"redirects to {printable(newurl)}, which is not https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -61,6 +67,23 @@ def open_https(request: urllib.request.Request, timeout_s: float) -> http.client
         request, timeout=timeout_s
     )
     return response
+
+
+def read_chunks(response: http.client.HTTPResponse, timeout_s: float) -> Iterator[bytes]:
+    """The body as it arrives, at least `MIN_BYTES_PER_S` bytes a second once `timeout_s` seconds have passed.
+
+    Without that a server could hold a client for ever with a byte now and then.
+
+    Raises:
+        OSError, http.client.HTTPException: the transfer broke off, or is too slow.
+    """
+    begun, received = time.monotonic(), 0
+    while chunk := response.read1(_CHUNK):
+        received += len(chunk)
+        yield chunk
+        passed = time.monotonic() - begun
+        if passed > timeout_s and received < MIN_BYTES_PER_S * passed:
+            raise OSError(f"only {received:,} bytes in {passed:.0f} s")
 
 
 def download(
@@ -83,7 +106,8 @@ def download(
         entry: size (bytes) and hash.
         part: where to write; what it holds is kept when the transfer fails, for the next call to resume.
         opener: how to open the address.
-        timeout_s: seconds without a byte after which a request is given up.
+        timeout_s: seconds without a byte after which a request is given up; from then on it must also bring
+            `MIN_BYTES_PER_S`.
         attempts: requests at most.
         pause_s: seconds between requests.
 
@@ -97,7 +121,7 @@ def download(
         if attempt:
             logger.info("%s: %s; trying again", url, reason)
             time.sleep(pause_s)
-        have = part.stat().st_size if part.exists() else 0
+        have = part.stat().st_size if part.is_file() and not part.is_symlink() else 0
         pieced = pieced or have > 0
         try:
             if have < entry.size:
@@ -124,8 +148,8 @@ def _transfer(url: str, entry: RemoteFile, part: Path, have: int, opener: Opener
                 part.unlink()
                 raise _TryAgain("the server cannot resume (HTTP 416)") from error
             if error.code in TRANSIENT_STATUS:
-                raise _TryAgain(f"HTTP {error.code} {error.reason}") from error
-            raise SourceError(f"HTTP {error.code} {error.reason}") from error
+                raise _TryAgain(f"HTTP {error.code} {printable(error.reason)}") from error
+            raise SourceError(f"HTTP {error.code} {printable(error.reason)}") from error
     except (OSError, http.client.HTTPException) as error:
         raise _TryAgain(network_reason(error, timeout_s)) from error
     with response:
@@ -157,18 +181,12 @@ def _receive(
     quiet = entry.size < _PROGRESS_FROM or not sys.stderr.isatty()
     have = start
     with (
-        part.open("ab" if start else "wb") as handle,
+        open_new(part, append=start > 0) as handle,
         tqdm(
             total=entry.size, initial=start, desc=entry.file_name, unit="B", unit_scale=True, disable=quiet
         ) as bar,
     ):
-        while True:
-            try:
-                chunk = response.read1(_CHUNK)
-            except (OSError, http.client.HTTPException) as error:
-                raise _TryAgain(network_reason(error, timeout_s)) from error
-            if not chunk:
-                break
+        for chunk in _guarded(read_chunks(response, timeout_s), timeout_s):
             if have + len(chunk) > entry.size:
                 part.unlink()
                 raise SourceError(f"sends more than the expected {entry.size:,} bytes")
@@ -184,9 +202,16 @@ def _receive(
     raise _TryAgain(f"the transfer ended after {have:,} of {entry.size:,} bytes")
 
 
+def _guarded(chunks: Iterator[bytes], timeout_s: float) -> Iterator[bytes]:
+    try:
+        yield from chunks
+    except (OSError, http.client.HTTPException) as error:
+        raise _TryAgain(network_reason(error, timeout_s)) from error
+
+
 def network_reason(error: Exception, timeout_s: float) -> str:
     """What went wrong below HTTP, in words."""
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
         return f"no answer within {timeout_s:g} s"
-    return f"network error: {cause or type(cause).__name__}"
+    return f"network error: {printable(cause) or type(cause).__name__}"

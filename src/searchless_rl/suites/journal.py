@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
+
+from searchless_rl.suites.text import printable
+from searchless_rl.unfinished import try_lock
+
+T = TypeVar("T")
 
 
-class Journal:
+class ResultLog:
     """A file of JSON objects, one a line, each written whole by one call of the system.
 
     A last line without its end, left by a kill or a full disk, is cut off when the file is opened. Only one
-    process at a time has a journal open; its threads may append.
+    process at a time has a log open; its threads may append.
 
     Attributes:
         records: what the file held when it was opened, in order.
@@ -37,7 +42,7 @@ class Journal:
             self._stream.close()
             raise
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> ResultLog:
         return self
 
     def __exit__(
@@ -45,14 +50,22 @@ class Journal:
     ) -> None:
         self._stream.close()
 
-    def records_with(self, *names: str) -> list[dict[str, Any]]:
-        """The records. Raises `ValueError` if one lacks any of the names."""
+    def parsed_with(self, parse: Callable[[dict[str, Any]], T]) -> list[T]:
+        """Every record as `parse` understands it.
+
+        Raises:
+            ValueError: `parse` raised KeyError, TypeError or ValueError; file and line are named.
+        """
+        parsed = []
         for number, record in enumerate(self.records, start=1):
-            if not record.keys() >= set(names):
+            try:
+                parsed.append(parse(record))
+            except (KeyError, TypeError, ValueError) as error:
                 raise ValueError(
-                    f"{self._path}: line {number} lacks one of {', '.join(names)}; delete it or the file"
-                )
-        return self.records
+                    f"{self._path}: line {number} is not what is kept here ({printable(repr(error))}); "
+                    "delete that line or the file"
+                ) from error
+        return parsed
 
     def append(self, record: dict[str, Any]) -> None:
         """Add one record. Raises `OSError` if it cannot be written whole."""
@@ -63,10 +76,8 @@ class Journal:
             raise OSError(f"{self._path}: only {written} of {len(line)} bytes written; is the disk full?")
 
     def _take_over(self) -> list[dict[str, Any]]:
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RuntimeError(f"{self._path}: another process is at this work; wait for it") from error
+        if not try_lock(self._stream):
+            raise RuntimeError(f"{self._path}: another process is at this work; wait for it")
         self._stream.seek(0)
         content = self._stream.readall()
         whole = content.rfind(b"\n") + 1
@@ -76,7 +87,7 @@ class Journal:
         for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):  # brackets in brackets, without end
                 record = None
             if not isinstance(record, dict):
                 raise ValueError(f"{self._path}: line {number} is no JSON object; delete that line")

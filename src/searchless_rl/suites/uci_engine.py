@@ -2,30 +2,27 @@
 
 One thread, a fixed hash size and a new game for every question make the answer a function of position and
 settings, not of what was asked before, of the number of workers or of the machine's load. The program is
-not trusted: one that crashes, falls silent or names an illegal move is started afresh and asked again; if
-it fails again, that position goes without an answer and the rest is done.
+not trusted: one that crashes, falls silent or names an illegal move is an error.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import re
 import select
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 import chess
 
-from searchless_rl.suites.journal import Journal
+from searchless_rl.suites.text import shorten
 
 Bound = Literal["exact", "lower", "upper"]
 
@@ -39,15 +36,13 @@ _OPTION = re.compile(r"option name (?P<name>.+?) type \S+(?:.* max (?P<max>\d+))
 _BOUNDS: dict[str | None, Bound] = {None: "exact", "lower": "lower", "upper": "upper"}
 _MAX_LINE = 1 << 20
 
-T = TypeVar("T")
-
 
 class EngineError(RuntimeError):
     """An engine program that cannot be used, or gave no usable answer; the message names program and FEN."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EngineLine:
     """One analysed move, UCI, scored from the side to move.
 
     Exactly one score is set: `cp` in hundredths of a pawn, or `mate` in moves, positive where the side to
@@ -66,7 +61,7 @@ class Line:
         return self.mate if proven else None
 
 
-Lines = tuple[Line, ...]
+EngineLines = tuple[EngineLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +105,7 @@ class UciEngine:
         self._settings = settings
         self._buffer = b""
         self._limit_s = settings.start_limit_s
-        program = shutil.which(settings.program)
+        program = shutil.which(settings.program.expanduser())
         if program is None:
             raise EngineError(f"{settings.program}: no such engine program. Install it or name its path.")
         try:
@@ -147,7 +142,7 @@ class UciEngine:
             if pipe is not None:
                 pipe.close()
 
-    def analyse(self, board: chess.Board, multipv: int) -> Lines:
+    def analyse(self, board: chess.Board, multipv: int) -> EngineLines:
         """The best moves of a position, best first: min(`multipv`, legal moves) lines.
 
         Raises:
@@ -167,15 +162,15 @@ class UciEngine:
         legal = {move.uci() for move in board.legal_moves}
         strange = [move for move in (best, *(line.move for line in lines)) if move not in legal]
         if strange:
-            raise self._failure(f"names the illegal move {strange[0]!r} in {board.fen()}")
+            raise self._failure(f"names the illegal move {shorten(strange[0])} in {board.fen()}")
         if len(lines) != count or len({line.move for line in lines}) != count:
             raise self._failure(f"shows {len(lines)} lines, not {count} distinct ones, of {board.fen()}")
         return lines
 
-    def _search(self, count: int) -> tuple[Lines, str]:
+    def _search(self, count: int) -> tuple[EngineLines, str]:
         """The last complete block of lines 1..count, and the move after "bestmove"."""
-        block: list[Line] = []
-        complete: Lines = ()
+        block: list[EngineLine] = []
+        complete: EngineLines = ()
         for text in self._lines():
             if text.startswith("bestmove "):
                 return complete, text.split()[1]
@@ -237,163 +232,10 @@ class UciEngine:
         return EngineError(f"engine {self._settings.program} {what}")
 
 
-def _line(text: str) -> Line | None:
+def _line(text: str) -> EngineLine | None:
     """The analysed move an "info" line tells of; None where it tells of something else."""
     score, move = _SCORE.search(text), _FIRST_MOVE.search(text)
     if not text.startswith("info ") or text.startswith("info string ") or score is None or move is None:
         return None
     cp, mate = (None if number is None else int(number) for number in (score["cp"], score["mate"]))
-    return Line(move[1], cp, mate, _BOUNDS[score["bound"]])
-
-
-@dataclass(frozen=True)
-class Analyses:
-    """Answers of an engine.
-
-    Attributes:
-        version: what the engine calls itself; "" if it never started.
-        rows: per position, in the order asked: the lines of every question put (one per MultiPV tried), or
-            None where the engine gave no usable answer.
-        void: FEN -> reason, for the positions without an answer.
-    """
-
-    version: str
-    rows: list[tuple[Lines, ...] | None]
-    void: dict[str, str]
-
-
-def analyse_positions(
-    fens: Sequence[str],
-    settings: EngineSettings,
-    journal_path: Path,
-    *,
-    workers: int = 1,
-    enough: Callable[[Lines], bool] = lambda lines: True,
-    advance: Callable[[int], Any] = lambda count: None,
-) -> Analyses:
-    """Ask an engine about positions; the answers do not depend on `workers`.
-
-    Each position is asked with `settings.multipv` lines, then with twice as many, until `enough` of the lines
-    just seen is true or every legal move was shown.
-
-    Args:
-        fens: positions; equal ones are asked once.
-        settings: the engine and how it is asked.
-        journal_path: where every answer is appended at once; what it holds for the same engine version and
-            settings is not asked again. A kill loses the questions in work.
-        workers: engines at a time, >= 1.
-        enough: whether these lines suffice.
-        advance: told the number of positions just finished.
-
-    Raises:
-        ValueError: a FEN that is none (before anything is asked), or `workers` < 1.
-        OSError, RuntimeError: the journal cannot be used.
-    """
-    boards = {fen: chess.Board(fen) for fen in fens}
-    if workers < 1:
-        raise ValueError(f"workers = {workers} must be at least 1")
-    with Journal(journal_path) as journal:
-        try:
-            version = _version(settings)
-        except EngineError as error:
-            return Analyses("", [None] * len(fens), dict.fromkeys(boards, str(error)))
-        desk = _Desk(settings, version, journal)
-        idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
-        with contextlib.ExitStack() as stack:
-            for _ in range(workers):
-                worker = _Worker(settings)
-                stack.callback(worker.close)
-                idle.put(worker)
-
-            def row(board: chess.Board) -> tuple[Lines, ...] | EngineError:
-                worker = idle.get()
-                try:
-                    return desk.row(worker, board, enough)
-                except EngineError as error:
-                    return error
-                finally:
-                    idle.put(worker)
-
-            answers = {}
-            pool = ThreadPoolExecutor(workers)
-            try:
-                for fen, answer in zip(boards, pool.map(row, boards.values()), strict=True):
-                    answers[fen] = answer
-                    advance(1)
-            finally:
-                pool.shutdown(cancel_futures=True)
-    void = {fen: str(answer) for fen, answer in answers.items() if isinstance(answer, EngineError)}
-    return Analyses(version, [_usable(answers[fen]) for fen in fens], void)
-
-
-def _usable(answer: tuple[Lines, ...] | EngineError) -> tuple[Lines, ...] | None:
-    return None if isinstance(answer, EngineError) else answer
-
-
-def _version(settings: EngineSettings) -> str:
-    worker = _Worker(settings)
-    try:
-        return worker.ask(lambda engine: engine.version)
-    finally:
-        worker.close()
-
-
-class _Worker:
-    """An engine that is started when it is first needed, and once more when it fails."""
-
-    def __init__(self, settings: EngineSettings) -> None:
-        self._settings = settings
-        self._engine: UciEngine | None = None
-
-    def close(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
-
-    def ask(self, question: Callable[[UciEngine], T]) -> T:
-        try:
-            return self._ask_once(question)
-        except EngineError:
-            return self._ask_once(question)
-
-    def _ask_once(self, question: Callable[[UciEngine], T]) -> T:
-        try:
-            if self._engine is None:
-                self._engine = UciEngine(self._settings)
-            return question(self._engine)
-        except EngineError:
-            self.close()
-            raise
-
-
-class _Desk:
-    """Answers looked up in the journal, or got from a worker and entered there."""
-
-    def __init__(self, settings: EngineSettings, version: str, journal: Journal) -> None:
-        self._settings = settings
-        self._header = {"engine": version, "nodes": settings.nodes, "hash_mb": settings.hash_mb}
-        self._journal = journal
-        self._known: dict[tuple[str, int], Lines] = {}
-        for record in journal.records_with("fen", "multipv", "lines"):
-            if all(record.get(name) == value for name, value in self._header.items()):
-                lines = tuple(Line(*fields) for fields in record["lines"])
-                self._known[record["fen"], record["multipv"]] = lines
-
-    def row(self, worker: _Worker, board: chess.Board, enough: Callable[[Lines], bool]) -> tuple[Lines, ...]:
-        legal = board.legal_moves.count()
-        asked: list[Lines] = []
-        multipv = self._settings.multipv
-        while True:
-            asked.append(self._lines(worker, board, min(multipv, legal)))
-            if multipv >= legal or enough(asked[-1]):
-                return tuple(asked)
-            multipv *= 2
-
-    def _lines(self, worker: _Worker, board: chess.Board, multipv: int) -> Lines:
-        key = board.fen(), multipv
-        if key not in self._known:
-            lines = worker.ask(lambda engine: engine.analyse(board, multipv))
-            fields = [[line.move, line.cp, line.mate, line.bound] for line in lines]
-            self._journal.append({**self._header, "fen": key[0], "multipv": multipv, "lines": fields})
-            self._known[key] = lines
-        return self._known[key]
+    return EngineLine(move[1], cp, mate, _BOUNDS[score["bound"]])

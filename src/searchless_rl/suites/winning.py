@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import chess
+import cozy_chess as cozy
 
 from searchless_rl.files import write_atomically
-from searchless_rl.suites.puzzles import Puzzle, PuzzleFileError, RejectReason, RowError, solver_positions
+from searchless_rl.suites.puzzles import Puzzle
+from searchless_rl.suites.replay import is_legal, mates_in_one, solver_boards
+from searchless_rl.suites.rows import PuzzleFileError, RejectReason, RowError
+from searchless_rl.suites.text import shorten
 
 TABLE_COLUMNS = ("PuzzleId", "Optimal", "AnyMate")
 
@@ -62,20 +65,14 @@ class WinningTable:
         return WinningRow(optimal, any_mate)
 
 
-def winning_set(board: chess.Board, marked: chess.Move) -> tuple[str, ...]:
-    """UCI of the marked move, first, then of every other legal move that gives mate, sorted.
+def _winning_set(board: cozy.Board, marked: str) -> tuple[str, ...]:
+    """UCI of the marked move, first, then of every other legal move that gives mate, sorted."""
+    return (marked, *sorted(uci for uci in mates_in_one(board) if uci != marked))
 
-    Castling is written e1g1. `board` is unchanged on return; `marked` must be legal in it.
-    """
-    mates = []
-    for move in list(board.legal_moves):
-        board.push(move)
-        # is_checkmate looks for replies only when the move gives check, which few do.
-        if board.is_checkmate():
-            mates.append(move.uci())
-        board.pop()
-    first = marked.uci()
-    return (first, *sorted(uci for uci in mates if uci != first))
+
+def marked_moves(puzzle: Puzzle) -> Groups:
+    """Groups of the marked moves alone."""
+    return tuple((uci,) for uci in puzzle.moves[1::2])
 
 
 def winning_sets(
@@ -93,7 +90,8 @@ def winning_sets(
         PuzzleFileError: the table holds something else than sets of this puzzle.
     """
     if table is None or puzzle.id not in table:
-        return tuple(winning_set(board, marked) for board, marked in solver_positions(puzzle))
+        boards = solver_boards(puzzle.fen, puzzle.moves)
+        return tuple(_winning_set(board, marked) for board, marked in boards)
     row = table.row(puzzle)
     return row.any_mate if any_forced_mate else row.optimal
 
@@ -116,14 +114,13 @@ def parse_groups(puzzle: Puzzle, text: str) -> Groups:
             RejectReason.BAD_WINNING,
             f"{puzzle.id}: {len(groups)} winning groups for {puzzle.solver_move_count} solver positions",
         )
-    for group, (board, marked) in zip(groups, solver_positions(puzzle), strict=True):
-        joined = "|".join(group)
-        if group[0] != marked.uci():
+    for group, (board, marked) in zip(groups, solver_boards(puzzle.fen, puzzle.moves), strict=True):
+        joined = shorten("|".join(group))
+        if group[0] != marked:
             raise RowError(
-                RejectReason.BAD_WINNING, f"{puzzle.id}: {joined} must begin with the marked {marked.uci()}"
+                RejectReason.BAD_WINNING, f"{puzzle.id}: {joined} must begin with the marked {marked}"
             )
-        legal = {move.uci() for move in board.legal_moves} if len(group) > 1 else {marked.uci()}
-        if len(set(group)) != len(group) or not legal.issuperset(group):
+        if len(set(group)) != len(group) or not all(is_legal(board, uci) for uci in group[1:]):
             raise RowError(
                 RejectReason.BAD_WINNING, f"{puzzle.id}: {joined} repeats a move or holds an illegal one"
             )
@@ -143,7 +140,7 @@ def read_winning_table(path: Path) -> WinningTable:
         PuzzleFileError: the file is missing, unreadable or no such table, or an id is repeated.
     """
     try:
-        header, *lines = path.read_text().removesuffix("\n").split("\n")
+        header, *lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise PuzzleFileError(f"{path}: cannot be read ({error}). Make the table again.") from error
     if header != ",".join(TABLE_COLUMNS):
@@ -155,6 +152,6 @@ def read_winning_table(path: Path) -> WinningTable:
         fields = line.split(",")
         if len(fields) != len(TABLE_COLUMNS) or fields[0] in rows:
             problem = "repeats an id" if len(fields) == len(TABLE_COLUMNS) else "has not three columns"
-            raise PuzzleFileError(f"{path}: line {number} {problem}: {line[:100]!r}. Make the table again.")
+            raise PuzzleFileError(f"{path}: line {number} {problem}: {shorten(line)}. Make the table again.")
         rows[fields[0]] = fields[1], fields[2]
     return WinningTable(path, rows)

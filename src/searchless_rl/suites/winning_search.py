@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from searchless_rl.files import sha256_of, write_json
-from searchless_rl.suites.puzzles import Puzzle, read_puzzles, solver_positions
-from searchless_rl.suites.split import mate_depth
-from searchless_rl.suites.uci_engine import EngineSettings, Lines, analyse_positions
-from searchless_rl.suites.winning import WinningRow, winning_set, write_winning_table
+from searchless_rl.suites.engine_search import Analyses, analyse_positions
+from searchless_rl.suites.puzzles import Puzzle, mate_depth, read_puzzles, solver_positions
+from searchless_rl.suites.uci_engine import EngineLines, EngineSettings
+from searchless_rl.suites.winning import WinningRow, winning_sets, write_winning_table
 
 
 class _Position(NamedTuple):
@@ -54,20 +54,13 @@ def make_winning_sets(source: Path, out: Path, *, engine: Path, nodes: int, work
         RuntimeError: the engine gave no answer at all.
         PuzzleFileError, OSError, ValueError: `source` or the kept answers cannot be used.
     """
+    source, out = source.expanduser(), out.expanduser()
     puzzles = [puzzle for puzzle in read_puzzles(source)[0] if mate_depth(puzzle) is not None]
     positions = {puzzle.id: _positions(puzzle) for puzzle in puzzles}
     fens = sorted({position.fen for group in positions.values() for position in group})
     settings = EngineSettings(engine, nodes)
-    journal = out.with_name(out.name + ".part.jsonl")
-    with tqdm(total=len(fens), desc="positions", disable=None) as bar:
-        found = analyse_positions(
-            fens,
-            settings,
-            journal,
-            workers=workers,
-            enough=lambda lines: any(line.mates_in is None for line in lines),
-            advance=bar.update,
-        )
+    log = out.with_name(out.name + ".part.jsonl")
+    found = _search(fens, settings, log, workers)
     if len(found.void) == len(fens) > 0:
         raise RuntimeError(f"no position of {source} could be searched: {next(iter(found.void.values()))}")
     mates = {
@@ -91,18 +84,32 @@ def make_winning_sets(source: Path, out: Path, *, engine: Path, nodes: int, work
     }
     write_json(out.with_suffix(".json"), report)
     if not found.void:
-        journal.unlink()
+        log.unlink()
     return report
 
 
+def _search(fens: Sequence[str], settings: EngineSettings, log: Path, workers: int) -> Analyses:
+    """The engine's answers, with enough lines to see all mates."""
+    with tqdm(total=len(fens), desc="positions", disable=None) as bar:
+        return analyse_positions(
+            fens,
+            settings,
+            log,
+            workers=workers,
+            enough=lambda lines: any(line.mates_in is None for line in lines),
+            advance=bar.update,
+        )
+
+
 def _positions(puzzle: Puzzle) -> list[_Position]:
+    by_rule = winning_sets(puzzle)
     return [
-        _Position(board.fen(), puzzle.solver_move_count - turn, winning_set(board, marked))
-        for turn, (board, marked) in enumerate(solver_positions(puzzle))
+        _Position(board.fen(), puzzle.solver_move_count - turn, by_rule[turn])
+        for turn, (board, _) in enumerate(solver_positions(puzzle))
     ]
 
 
-def _mates(answers: Sequence[Lines]) -> dict[str, int]:
+def _mates(answers: Sequence[EngineLines]) -> dict[str, int]:
     """Move -> the least number of moves it was shown to mate in, over all questions put about a position.
 
     More lines at the same nodes mean a shallower search, so a later answer may miss what an earlier one saw.
@@ -138,7 +145,9 @@ def _summary(
     rows: Mapping[str, WinningRow],
     mates: Mapping[str, dict[str, int] | None],
 ) -> dict[str, dict[str, int]]:
-    """Counts by the solver moves that remain: positions, and those of them where
+    """Counts by the solver moves that remain.
+
+    They are positions, and those of them where
 
     * several moves are optimal, or a longer mate exists besides;
     * the engine found a mate shorter than the puzzle's, or no mate of the puzzle's length by the marked move.
