@@ -6,7 +6,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "searchless_rl"
 ORDER = (
     ("__init__", "__version__"),
-    ("files", "cells", "checkout", "interruption", "statistics"),
+    ("files", "cells", "checkout", "interruption", "progress", "statistics"),
     ("unfinished",),
     ("params",),
     ("presets",),
