@@ -35,6 +35,15 @@ def atomic_writer(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def remove_partial_files(folder: Path) -> None:
+    """Delete what writes of `atomic_writer` left in `folder` when their process was killed.
+
+    Only for a folder in which no other process writes.
+    """
+    for path in folder.glob(".*.part"):
+        path.unlink(missing_ok=True)
+
+
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Write a whole file; text is UTF-8."""
     with atomic_writer(path) as stream:

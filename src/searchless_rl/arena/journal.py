@@ -3,67 +3,41 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from searchless_rl.arena.match_runner import Outcome
-from searchless_rl.files import flatten, write_atomically, write_json
+from searchless_rl.files import remove_partial_files, write_atomically
+from searchless_rl.unfinished import MANIFEST, begin, continues
 
-GAMES, MANIFEST = "games.jsonl", "inputs.json"
+GAMES = "games.jsonl"
 
 
 class Journal:
     """A scratch folder with the inputs of a run and one JSON line per finished game.
 
     Args:
-        folder: held by this process alone (see `selfplay.lock.exclusive`).
+        folder: held by this process alone (see `unfinished.exclusive`).
         inputs: everything that decides the games' results, as JSON values.
         code: fingerprint of the code that plays; games of other code are played again.
 
     Raises:
-        ValueError: the folder holds an unfinished run with other inputs (each difference named).
+        CannotContinue: the folder holds unfinished games with other inputs (each difference named).
     """
 
     def __init__(self, folder: Path, inputs: Mapping[str, Any], code: str) -> None:
         self._path, self._manifest = folder / GAMES, folder / MANIFEST
+        remove_partial_files(folder)
         self._stream: IO[str] | None = None
         self.outcomes: dict[int, Outcome] = {}
         """Finished games by number."""
-        if self._is_continued(inputs, code):
+        if self._path.exists() and continues(folder, inputs, code):
             self.outcomes = self._read()
         else:
             self._path.unlink(missing_ok=True)
-            write_json(self._manifest, {"inputs": inputs, "code_sha256": code})
+            begin(folder, inputs, code)
         self._rewrite()
-
-    def _is_continued(self, inputs: Mapping[str, Any], code: str) -> bool:
-        if not (self._manifest.exists() and self._path.exists()):
-            return False
-        try:
-            found = json.loads(self._manifest.read_text(encoding="utf-8"))
-            before, found_code = flatten(found["inputs"]), found["code_sha256"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            folder = self._manifest.parent
-            raise ValueError(
-                f"{self._manifest}: not readable ({error}); delete {folder} to start again"
-            ) from error
-        if found_code != code:
-            warnings.warn(f"{self._manifest.parent}: begun with other code, so it starts again", stacklevel=3)
-            return False
-        now = flatten(json.loads(json.dumps(inputs)))
-        changed = [
-            f"{key}: {before.get(key)!r} then, {now.get(key)!r} now"
-            for key in sorted(before | now)
-            if before.get(key) != now.get(key)
-        ]
-        if changed:
-            raise ValueError(
-                f"{self._manifest.parent} holds unfinished games with other inputs ({'; '.join(changed)}); "
-                "restore them to continue, or delete the folder to start again"
-            )
-        return True
 
     def _read(self) -> dict[int, Outcome]:
         """The games of all whole lines; a line that a kill cut off is the last and is dropped."""
