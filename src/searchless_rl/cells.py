@@ -36,7 +36,7 @@ class Cell:
         tau: sampling temperature: adaptive (WDL entropy of the EMA network) or fixed (1).
         beta: weight of the term; 0 exactly where the term is none, else within `BETA_RANGE`.
         seed: seed of the warm-start games and of the sampled moves.
-        variant: "full", the method as it is, or the part of it that is left out (`selfplay.variants`).
+        variant: "full", the method as it is, or the part of it that is left out (`selfplay.stage`).
     """
 
     term: Term

@@ -158,6 +158,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; a failure is one message on stderr and a non-zero exit status."""
+    # A notebook's backend, inherited, would fail at every import of matplotlib, Lightning's among them.
+    os.environ["MPLBACKEND"] = "agg"
     arguments = _parser().parse_args(argv)
     try:
         arguments.run(arguments)

@@ -32,6 +32,7 @@ def train_requested(
         full_moves=params.selfplay.warm_start_moves,
         seed=params.seed,
         batch_size=params.evaluation.batch_size,
+        show_progress=show_progress,
     )
     train_cell(
         params.cell,

@@ -105,6 +105,7 @@ def warm_start(arguments: argparse.Namespace) -> None:
         full_moves=params.selfplay.warm_start_moves,
         seed=arguments.seed,
         batch_size=params.evaluation.batch_size,
+        show_progress=True,
     )
 
 
@@ -123,7 +124,7 @@ def train(arguments: argparse.Namespace) -> None:
         warm_start=DATA / "warm_start" / f"s{cell.seed}.json",
         out=DATA / "cells" / cell.id,
         scratch=scratch() / "cells" / cell.id,
-        show_progress=interactive(),
+        show_progress=True,
     )
 
 
@@ -155,7 +156,7 @@ def cell(arguments: argparse.Namespace) -> None:
     params = load_params()
     set_threads(params)
     out, folder = DATA / "requested", scratch() / "requested" / params.cell.id
-    train_requested(params, base=base_path(), out=out, scratch=folder, show_progress=interactive())
+    train_requested(params, base=base_path(), out=out, scratch=folder, show_progress=True)
     measure_requested(
         params,
         base=base_path(),
@@ -197,7 +198,7 @@ def control(arguments: argparse.Namespace) -> None:
         suites=DATA / "suites",
         out=DATA / "control",
         scratch=scratch() / "control",
-        show_progress=interactive(),
+        show_progress=True,
     )
 
 
@@ -299,9 +300,11 @@ def sync(arguments: argparse.Namespace) -> None:
     """Mirror finished files into MLflow; what is pending is listed and can be synced later."""
     from searchless_rl.files import write_atomically
     from searchless_rl.tracking import sync as sync_runs
+    from searchless_rl.unfinished import drop_results
 
     params = load_params()
     report = sync_runs(params, Path.cwd())
     write_atomically(Path("reports") / params.scale / "sync.json", report.to_json())
     print(report.message)
     write_timings(params)
+    drop_results(scratch())  # the pipeline has stored them
