@@ -108,13 +108,16 @@ def read_root(fen: str | None) -> Root:
         raise PositionError(
             f"full-move number {number} is out of range; allowed: 1 to {MAX_FULL_MOVES}: {named}"
         )
-    checked.halfmove_clock = min(clock, _GENERATOR_CLOCK)
+    # What python-chess would write, without asking it for all 64 squares again.
+    placement, turn = fen.split()[0].replace("~", ""), "w" if checked.turn else "b"
+    square = checked.ep_square
+    fields = (turn, checked.castling_xfen(), "-" if square is None else chess.SQUARE_NAMES[square])
     try:
-        board = cozy.Board.from_fen(checked.fen(en_passant="fen"))
+        text = f"{placement} {' '.join(fields)} {min(clock, _GENERATOR_CLOCK)} {number}"
+        board = cozy.Board.from_fen(text)
     except ValueError as error:
         raise PositionError(f"not a playable position: {named} (move generator: {error})") from error
     position = bitboards(board)
-    square = checked.ep_square
     if position == _START and checked.turn and checked.castling_rights == _START_RIGHTS and square is None:
         return Root(board, (0,) * 12, -1, clock)
     if square is None:
