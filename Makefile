@@ -6,6 +6,8 @@ VENV := .venv
 TORCH_PIP_ARGS ?=
 # Cells trained at a time. Results do not depend on it.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+# Of MLflow's page, on this machine only.
+PORT ?= 5000
 # Tiers of tests; see CONTRIBUTING.md.
 EXTERNAL := slow or oracle or browser
 
@@ -38,8 +40,9 @@ $(VENV)/.oracle: $(VENV)/.ready
 	@touch $@
 
 repro: setup ## Set up and run the pipeline: tables in reports/, runs in MLflow
-	@# In an unpacked archive there is no Git repository, and DVC must be told.
-	@git rev-parse --git-dir >/dev/null 2>&1 || dvc config --local core.no_scm true
+	@# In an unpacked archive there is no Git repository, and DVC must be told; where there is one, never.
+	@if [ ! -e .git ]; then dvc config --local core.no_scm true; \
+	elif grep -qs no_scm .dvc/config.local; then dvc config --local --unset core.no_scm; fi
 	searchless fan-out --jobs $(JOBS)
 
 test: setup ## Set up and run the tests (minutes)
@@ -57,8 +60,8 @@ format: setup ## Format and fix what can be fixed
 	ruff format .
 	ruff check --fix .
 
-ui: setup ## Browse the runs: MLflow on http://127.0.0.1:5000
-	mlflow ui --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --port 5000
+ui: setup ## Browse the runs in MLflow (another port: make ui PORT=5001)
+	searchless ui --port $(PORT)
 
 clean: ## Remove the environment and unfinished work; results and caches stay
 	rm -rf $(VENV) scratch .pytest_cache .mypy_cache .ruff_cache

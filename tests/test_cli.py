@@ -1,5 +1,6 @@
 """The command line: errors are one message and a non-zero exit, help is quick."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import pytest
 
 from searchless_rl.cli import main
+from searchless_rl.code import closure
 from searchless_rl.interruption import Interrupted
 
 
@@ -16,7 +18,7 @@ def workspace(tmp_path, monkeypatch, pytestconfig):
     for path in (pytestconfig.rootpath / "scales").glob("*.yaml"):
         (tmp_path / "scales" / path.name).write_bytes(path.read_bytes())
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SEARCHLESS_DEBUG", raising=False)
+    monkeypatch.delenv("SEARCHLESS_TRACEBACK", raising=False)
     return tmp_path
 
 
@@ -77,6 +79,117 @@ def test_a_damaged_base_is_named(workspace, capsys):
     base.parent.mkdir(parents=True)
     base.write_bytes(b"<html>not found</html>")
     assert "base.pb.gz" in _fails(capsys, "warm-start", "0")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "not enough memory; lower selfplay.micro_batch"),
+        (SystemError("error return without exception set"), "unexpected SystemError: error return without"),
+        (IndexError("list index out of range"), "unexpected IndexError: list index out of range"),
+        (RecursionError("maximum recursion depth exceeded"), "unexpected RecursionError: maximum"),
+        (KeyError("x" * 90_000), "unexpected KeyError: 'xxx"),
+        (ImportError("no space for a segment"), "unexpected ImportError: no space"),
+    ],
+)
+def test_an_error_that_nothing_foresaw_is_one_line_too(workspace, capsys, monkeypatch, error, words):
+    def fails(*_, **__):
+        raise error
+
+    monkeypatch.setattr("searchless_rl.suites.stage.make_suites", fails)
+    main(["scale", "smoke"])
+    message = _fails(capsys, "suites")
+    assert message.startswith(f"searchless suites: {words}")
+    assert len(message) < 1000
+    assert message.splitlines()[1:] == ["(SEARCHLESS_TRACEBACK=1 shows where)"]
+    monkeypatch.setenv("SEARCHLESS_TRACEBACK", "1")
+    with pytest.raises(type(error)):
+        main(["suites"])
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(workspace, pytestconfig):
+    """As in `searchless describe ... | head -1`, whose end of the pipe is closed first."""
+    network = pytestconfig.rootpath / "tests" / "data" / "lc0" / "micro_bt4.pb.gz"
+    command = [sys.executable, "-m", "searchless_rl", "describe", str(network)]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.stderr == ""
+    assert done.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize(("pending", "options", "status"), [(0, [], 0), (2, [], 75), (2, ["--stage"], 0)])
+def test_a_sync_by_hand_tells_by_its_status_whether_runs_are_pending(
+    workspace, capsys, monkeypatch, pytestconfig, pending, options, status
+):
+    class Report:
+        message = f"sync: {pending} of 3 runs pending"
+
+        def __init__(self):
+            self.pending = tuple(range(pending))
+
+        def to_json(self):
+            return "{}"
+
+    monkeypatch.setattr("searchless_rl.tracking.sync", lambda *_: Report())
+    (workspace / "dvc.yaml").write_bytes((pytestconfig.rootpath / "dvc.yaml").read_bytes())
+    main(["scale", "smoke"])
+    assert main(["sync", *options]) == status
+    assert Report.message in capsys.readouterr().out
+    assert (workspace / "reports" / "smoke" / "timings.json").exists()
+
+
+def test_a_cell_by_hand_names_what_is_missing_before_it_trains(workspace, capsys, monkeypatch):
+    monkeypatch.setattr(
+        "searchless_rl.pipeline.requested.train_requested", lambda *_, **__: pytest.fail("trained")
+    )
+    main(["scale", "smoke"])
+    message = _fails(capsys, "cell")
+    for path, command in (
+        ("data/base/base.pb.gz", "searchless fetch"),
+        ("data/suites/main.csv", "searchless suites"),
+        ("data/book/openings.csv", "searchless openings"),
+        ("data/openings/tabiyas.csv", "git checkout"),
+    ):
+        assert f"{path} is missing: `{command}" in message
+
+
+def test_a_file_of_the_home_folder_is_found(workspace, capsys, monkeypatch, pytestconfig):
+    network = pytestconfig.rootpath / "tests" / "data" / "lc0" / "micro_bt4.pb.gz"
+    monkeypatch.setenv("HOME", str(workspace / "home"))
+    (workspace / "home").mkdir()
+    (workspace / "home" / "mine.pb.gz").write_bytes(network.read_bytes())
+    main(["scale", "smoke"])
+    path = workspace / "params.yaml"
+    path.write_text(path.read_text().replace("base: maia-1900", "base: ~/mine.pb.gz"))
+    assert main(["fetch"]) == 0
+    assert (workspace / "data" / "base" / "base.pb.gz").read_bytes() == network.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fan-out", "--jobs", "0"],
+        ["warm-start", "-1"],
+        ["ui", "--port", "70000"],
+        ["warm-start", "9" * 90_000],
+    ],
+)
+def test_a_wrong_number_is_refused_with_what_is_allowed(arguments, capsys):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    message = capsys.readouterr().err
+    assert "allowed: " in message or "unrecognized" in message or "expected" in message
+    assert len(message) < 2000
+
+
+@pytest.mark.parametrize("module", ["reports.stage", "pipeline.fan_out", "pipeline.inputs", "tracking.sync"])
+def test_what_computes_no_network_needs_no_torch(module):
+    """Tables, figures and the pipeline itself must not wait for torch; late imports are followed too."""
+    heavy = {"board", "nets", "lc0", "selfplay", "supervised"}
+    reached = {name.split(".")[1] for name in closure(f"searchless_rl.{module}") if "." in name}
+    assert not heavy & reached
 
 
 def test_help_needs_no_torch():

@@ -1,12 +1,16 @@
 """Parameters: strict, complete, and every scale alike."""
 
+import contextlib
+import random
+import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from ruamel.yaml import YAML
 
 from searchless_rl.cells import Cell, CellError, format_beta
-from searchless_rl.params import ParamsError, load_params, write_scale
+from searchless_rl.params import Params, ParamsError, load_params, write_scale
 from searchless_rl.presets import METHOD_KEYS, preset_values, write_preset
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -110,6 +114,137 @@ def test_a_wrong_value_names_key_value_and_what_is_allowed(tmp_path, old, new, w
         load_params(path)
     for word in (*words, str(path)):
         assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("\nseed: 0", "\nseed: !!bool x", ("seed: 'x' is not a valid bool",)),
+        ("\nseed: 0", "\nseed: 2001-99-99", ("seed: '2001-99-99' is not a valid timestamp",)),
+        ("\nseed: 0", "\nseed: !!int ten", ("seed: 'ten' is not a valid int",)),
+        (
+            "\nseed: 0",
+            "\nseed: !!python/object/apply:os.getcwd []",
+            ("seed: the tag 'python/object", "remove it"),
+        ),
+        ("\nseed: 0", "\nseed: &a [*a]", ("seed[0]: an alias (*a) is not allowed",)),
+        ("threads: 1", "threads: &t 1\nx: *t", ("x: an alias (*t) is not allowed; write the value out",)),
+        ("\nseed: 0", "\nseed: " + "[" * 50 + "]" * 50, ("seed", "nested too deeply")),
+        ("\nseed: 0", "\nseed: " + "[" * 9000 + "]" * 9000, ("nested too deeply",)),
+        ("threads: 1", "threads: 1\nthreads: 2", ("threads: Duplicate key",)),
+        ("threads: 1", "? [a, b]\n: 1", ("a key must be a plain word",)),
+        ("\nbeta: 0.01", "\nbeta: " + "x" * 70_000, ("beta: 'xxx", "(70002 characters) is not allowed")),
+    ],
+)
+def test_yaml_that_is_not_plain_is_refused_with_its_key(tmp_path, old, new, words):
+    text = (ROOT / "scales" / "smoke.yaml").read_text()
+    assert old in text
+    path = tmp_path / "params.yaml"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(ParamsError) as error:
+        load_params(path)
+    for word in (*words, str(path)):
+        assert word in str(error.value)
+    assert len(str(error.value)) < 2000
+
+
+def test_a_small_file_cannot_stand_for_a_large_one(tmp_path):
+    """An alias bomb: thirty lines that would be a billion values."""
+    lines = ["x0: &x0 [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]"]
+    lines += [f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 10)}]" for n in range(1, 10)]
+    path = tmp_path / "params.yaml"
+    path.write_text("\n".join(lines))
+    begun = time.monotonic()
+    with pytest.raises(ParamsError, match=r"x1\[0\]: an alias \(\*x0\)"):
+        load_params(path)
+    assert time.monotonic() - begun < 5
+
+
+def test_a_damaged_file_is_always_an_error_of_its_own(tmp_path):
+    """Bytes replaced, dropped and doubled at random: no other exception."""
+    generator = random.Random(0)
+    text = (ROOT / "scales" / "smoke.yaml").read_text()
+    path, refused = tmp_path / "params.yaml", 0
+    for _ in range(150):
+        mutant = list(text)
+        for _ in range(generator.randint(1, 4)):
+            place = generator.randrange(len(mutant))
+            mutant[place : place + generator.randint(0, 2)] = generator.choice(
+                [
+                    "",
+                    ":",
+                    "- ",
+                    "!!x ",
+                    "&a ",
+                    "*a",
+                    "{",
+                    "]",
+                    "'",
+                    '"',
+                    "\t",
+                    "\x00",
+                    "9999-99-99",
+                    "\n",
+                    "é",
+                    "<<: ",
+                ]
+            )
+        path.write_text("".join(mutant))
+        with contextlib.suppress(ParamsError):
+            load_params(path)
+            continue
+        refused += 1
+    assert refused > 50
+
+
+def test_the_way_back_from_a_bad_value_is_named(tmp_path):
+    """`dvc exp run -S beta=abc` leaves the value in params.yaml, where the next command finds it."""
+    path = tmp_path / "params.yaml"
+    path.write_text((ROOT / "scales" / "mini.yaml").read_text().replace("\nbeta: 0.01", "\nbeta: abc"))
+    with pytest.raises(ParamsError, match=r"(?s)beta: 'abc' is not allowed.*\n.*`git checkout params\.yaml`"):
+        load_params(path)
+
+
+def test_paths_begin_at_home_where_they_say_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/me")
+    text = (ROOT / "scales" / "mini.yaml").read_text()
+    for old, new in (
+        ("base: maia-1900", "base: ~/net.pb.gz"),
+        ("source: data/lichess/torre_6605_2026.csv", "source: ~/puzzles.csv"),
+        ("winning: data/lichess/torre_6605_winning.csv", "winning: ~/winning.csv"),
+        ("game_moves: null", "game_moves: ~/moves.csv"),
+        ("book: null", "book: ~/book.epd"),
+        ("path: null", "path: ~/bin/stockfish"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    params = load_params(path)
+    suites = params.suites
+    named = (
+        params.base,
+        suites.source,
+        suites.winning,
+        suites.game_moves,
+        params.arena.book,
+        params.stockfish.path,
+    )
+    assert all(str(name).startswith("/home/me/") for name in named)
+
+
+def test_every_scale_that_is_allowed_has_a_file():
+    scales = get_args(Params.model_fields["scale"].annotation)
+    assert {path.stem for path in SCALE_FILES} == set(scales)
+
+
+def test_a_scale_is_written_past_a_link_left_under_its_part_name(tmp_path):
+    """The temporary file has no fixed name that somebody could have linked elsewhere."""
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "params.yaml.part").symlink_to(tmp_path / "victim")
+    write_scale("mini", ROOT / "scales", tmp_path / "params.yaml")
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert load_params(tmp_path / "params.yaml").scale == "mini"
 
 
 def test_all_problems_are_listed_at_once(tmp_path):

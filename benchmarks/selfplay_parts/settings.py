@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from searchless_rl.board import GameBatch
 from searchless_rl.nets.evaluator import Evaluation, Evaluator
-from searchless_rl.selfplay.randomness import Stream, uniforms
+from searchless_rl.selfplay.distributions import Stream, uniforms
 from searchless_rl.selfplay.warm_start import full_moves_to_plies, play_warm_start
 
 ROOT = Path(__file__).resolve().parent.parent.parent

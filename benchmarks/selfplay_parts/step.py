@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from searchless_rl.board import GameBatch
 from searchless_rl.cells import Cell
-from searchless_rl.selfplay.precision import resolve_precision
+from searchless_rl.nets.precision import resolve_precision
 from selfplay_parts.settings import Settings
 from selfplay_parts.training import ClockedModule, NetworkBound, StepTimes, run_steps, step_params
 

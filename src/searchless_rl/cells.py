@@ -36,7 +36,7 @@ class Cell:
         tau: sampling temperature: adaptive (WDL entropy of the EMA network) or fixed (1).
         beta: weight of the term; 0 exactly where the term is none, else within `BETA_RANGE`.
         seed: seed of the warm-start games and of the sampled moves.
-        variant: "full", the method as it is, or the part of it that is left out (`selfplay.variants`).
+        variant: "full", the method as it is, or the part of it that is left out (`selfplay.stage`).
     """
 
     term: Term
@@ -89,8 +89,8 @@ class Cell:
         match = _PATTERN.fullmatch(text)
         if match is None or match["beta"].count(".") > 1 or not re.search(r"\d", match["beta"]):
             raise CellError(
-                f"cell {text!r} does not parse; write TERM-TAU-BETA-sSEED or TERM-TAU-BETA-sSEED-VARIANT, "
-                "for example forward_kl-adaptive-0.01-s0 (term none has beta 0)"
+                f"cell {text[:100]!r} does not parse; write TERM-TAU-BETA-sSEED or "
+                "TERM-TAU-BETA-sSEED-VARIANT, for example forward_kl-adaptive-0.01-s0 (term none has beta 0)"
             )
         term, tau, variant = match["term"], match["tau"], match["variant"] or "full"
         cell = cls(term, tau, float(match["beta"]), int(match["seed"]), variant)  # type: ignore[arg-type]  # checked above

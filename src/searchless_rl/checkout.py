@@ -31,6 +31,14 @@ def main_checkout(root: Path) -> Path:
     return root
 
 
+def revision(root: Path) -> str:
+    """The commit of a checkout, 12 digits; "-dirty" where tracked source differs, "no-git" without Git."""
+    commit = git(root, "rev-parse", "--verify", "--short=12", "HEAD")
+    if not commit:
+        return "no-git"
+    return f"{commit}-dirty" if git(root, "status", "--porcelain", "--untracked-files=no", "src") else commit
+
+
 def git(folder: Path, *arguments: str) -> str:
     """What a Git command prints in `folder`; empty where it fails or there is no Git."""
     try:

@@ -13,23 +13,28 @@ from pathlib import Path
 # wait seconds for torch and Lightning.
 from searchless_rl.interruption import Interrupted
 from searchless_rl.params import load_params, write_scale
-from searchless_rl.pipeline import stages
+from searchless_rl.pipeline import layout, stages
+from searchless_rl.pipeline.lifetime import end_with_parent
+from searchless_rl.plain_yaml import shortened
 
 
 def fan_out(arguments: argparse.Namespace) -> None:
     """Run the pipeline with several cells at a time."""
-    from searchless_rl.pipeline.fan_out import run_pipeline
-    from searchless_rl.pipeline.timing import record
+    from searchless_rl.pipeline.fan_out import run_pipeline, summary
+    from searchless_rl.pipeline.timing import record, write_timings
 
     params = load_params()
+    out = layout.reports(params.scale)
     if run_pipeline(params, arguments.jobs):
         record(stages.timings(), "fan-out")
-        stages.write_timings(params)
+        write_timings(stages.timings(), out, params)
+    print(summary(out, layout.figures(params.scale)))
 
 
 def sweep(arguments: argparse.Namespace) -> None:
     """Train and score further cells outside the pipeline; their figures go to reports/SCALE/sweep.csv."""
     from searchless_rl.cells import Cell
+    from searchless_rl.checkout import revision
     from searchless_rl.pipeline.sweep import run_sweep
 
     params = load_params()
@@ -37,10 +42,12 @@ def sweep(arguments: argparse.Namespace) -> None:
     run_sweep(
         params,
         [Cell.parse(text) for text in arguments.cells],
-        base=stages.base_path(),
-        suites=stages.DATA / "suites",
+        usual=load_params(Path("scales") / f"{params.scale}.yaml"),
+        revision=revision(Path.cwd()),
+        base=layout.BASE,
+        suites=layout.SUITES,
         scratch=stages.scratch() / "sweep",
-        report=Path("reports") / params.scale / "sweep.csv",
+        report=layout.reports(params.scale) / "sweep.csv",
         show_progress=stages.interactive(),
     )
 
@@ -102,28 +109,42 @@ def play(arguments: argparse.Namespace) -> None:
         run_human(arguments.weights, arguments.human, sys.stdin, fen=arguments.fen, seed=arguments.seed)
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; allowed: 1, 2, 3, ...")
+def ui(arguments: argparse.Namespace) -> int:
+    """Browse the runs in MLflow; the address of the saved view is printed."""
+    from searchless_rl.tracking.ui import run_ui
+
+    return run_ui(load_params(), Path.cwd(), arguments.port)
+
+
+def _number(text: str, least: int, most: int, what: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most):
+        raise argparse.ArgumentTypeError(f"{shortened(text)} is not a {what}; allowed: {least} to {most}")
     return int(text)
+
+
+def _positive(text: str) -> int:
+    return _number(text, 1, 2**31 - 1, "count")
 
 
 def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a seed; allowed: 0, 1, 2, ...")
-    return int(text)
+    return _number(text, 0, 2**63 - 1, "seed")
+
+
+def _port(text: str) -> int:
+    return _number(text, 1, 65535, "port")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="searchless", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(name: str, run: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
+    def add(name: str, run: Callable[[argparse.Namespace], int | None]) -> argparse.ArgumentParser:
         text = (run.__doc__ or "").strip()
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(run=run)
         return command
 
+    add("inputs", stages.inputs)
     named = 'a known file, or "histories"; default: the base of params.yaml'
     add("fetch", stages.fetch).add_argument("name", nargs="?", help=named)
     add("suites", stages.suites)
@@ -142,10 +163,12 @@ def _parser() -> argparse.ArgumentParser:
     add("select", stages.select)
     add("tables", stages.tables)
     add("figures", stages.figures)
-    add("sync", stages.sync)
+    add("sync", stages.sync).add_argument(
+        "--stage", action="store_true", help="as a stage of the pipeline: runs that are pending fail nothing"
+    )
     add("fan-out", fan_out).add_argument("--jobs", type=_positive, default=2, help="cells at a time (2)")
     add("sweep", sweep).add_argument("cells", nargs="+", metavar="CELL")
-    add("scale", scale).add_argument("name", help="smoke, mini or paper")
+    add("scale", scale).add_argument("name", help="a file of scales/: smoke, mini or paper")
     add("preset", preset).add_argument("name", help="paper or authors_code")
     search = add("winning", winning)
     search.add_argument("source", type=Path, help="a puzzle file")
@@ -164,33 +187,57 @@ def _parser() -> argparse.ArgumentParser:
     sides.add_argument("--human", choices=("white", "black"), help="play this side yourself")
     shown.add_argument("--fen", help="where the game starts")
     shown.add_argument("--seed", type=_seed, help="sample the moves; default: the most likely ones")
+    add("ui", ui).add_argument("--port", type=_port, default=5000, help="on this machine only (5000)")
     add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
     return parser
 
 
+EXPECTED = (ValueError, OSError, RuntimeError)
+"""Errors whose text was written to be read on its own."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; a failure is one message on stderr and a non-zero exit status."""
+    # A notebook's backend, inherited, would fail at every import of matplotlib, Lightning's among them.
+    os.environ["MPLBACKEND"] = "agg"
     arguments = _parser().parse_args(argv)
+    name = f"searchless {arguments.command}"
     try:
-        arguments.run(arguments)
-        sys.stdout.flush()
-        if arguments.command in stages.STAGES:
-            from searchless_rl.pipeline.timing import record
-
-            record(stages.timings(), stages.label(arguments))
+        return _run(arguments)
     except KeyboardInterrupt:
         print("searchless: interrupted; run the same command to continue", file=sys.stderr)
         return 128 + signal.SIGINT
     except Interrupted as stop:
-        print(f"searchless {arguments.command}: {stop}; run the same command to continue", file=sys.stderr)
+        print(f"{name}: {stop}; run the same command to continue", file=sys.stderr)
         return 128 + stop.signal
     except BrokenPipeError:  # the reader of the output is gone, as in `searchless play | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # no second complaint at exit
         return 128 + signal.SIGPIPE
-    except (ValueError, OSError, RuntimeError) as error:
-        if os.environ.get("SEARCHLESS_DEBUG"):
+    except Exception as error:
+        if os.environ.get("SEARCHLESS_TRACEBACK"):
             raise
-        print(f"searchless {arguments.command}: {error}", file=sys.stderr)
-        print("(SEARCHLESS_DEBUG=1 shows where)", file=sys.stderr)
+        message = str(error) if isinstance(error, EXPECTED) and type(error) is not RecursionError else ""
+        print(f"{name}: {message or _unexpected(error)}", file=sys.stderr)
+        print("(SEARCHLESS_TRACEBACK=1 shows where)", file=sys.stderr)
         return 1
-    return 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Run a subcommand and, if it is a stage of the pipeline, record what it cost; the exit status."""
+    is_stage = arguments.run.__module__ == stages.__name__
+    if is_stage and "DVC_STAGE" in os.environ:  # else a terminal started it, which may be left on purpose
+        end_with_parent()
+    status: int | None = arguments.run(arguments)
+    sys.stdout.flush()  # a reader that is gone is met here, not at exit
+    if is_stage:
+        from searchless_rl.pipeline.timing import label, record
+
+        record(stages.timings(), label(arguments))
+    return status or 0
+
+
+def _unexpected(error: Exception) -> str:
+    """One line for an error that nothing foresaw."""
+    if isinstance(error, MemoryError):
+        return "not enough memory; lower selfplay.micro_batch and evaluation.batch_size, or close programs"
+    return f"unexpected {type(error).__name__}: {shortened(' '.join(str(error).split()), 500, quoted=False)}"

@@ -38,6 +38,15 @@ def atomic_writer(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
+def remove_partial_files(folder: Path) -> None:
+    """Delete what writes of `atomic_writer` left in `folder` when their process was killed.
+
+    Only for a folder in which no other process writes.
+    """
+    for path in folder.glob(".*.part"):
+        path.unlink(missing_ok=True)
+
+
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Write a whole file; text is UTF-8."""
     with atomic_writer(path) as stream:
@@ -50,7 +59,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
-    """Write a data frame as one Parquet file, without its index."""
+    """Write a data frame as one Parquet file, whole or not at all, without its index."""
     with atomic_writer(path) as stream:
         frame.to_parquet(stream, index=False)
 
@@ -67,12 +76,3 @@ def flatten(value: Any, prefix: str = "") -> dict[str, Any]:
         return {prefix: value}
     parts = [flatten(item, f"{prefix}.{key}" if prefix else str(key)) for key, item in value.items()]
     return {key: item for part in parts for key, item in part.items()}
-
-
-def sha256_of_tree(*folders: Path, pattern: str = "*.py") -> str:
-    """Hexadecimal SHA-256 of the names and contents of matching files below some folders."""
-    digest = hashlib.sha256()
-    for folder in folders:
-        for path in sorted(folder.rglob(pattern)):
-            digest.update(f"{folder.name}/{path.relative_to(folder).as_posix()} {sha256_of(path)}\n".encode())
-    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Signals that ask a process to end, noted so that its work stops where it can continue later."""
+"""Signals that end work in a good place: saved, and continued by the next run."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""A kill, Ctrl-C, a closed terminal or a lost connection."""
+
 
 class Interrupted(Exception):
-    """A signal ended some work that continues from where it was when it is run again.
+    """A signal ended some work; the same command continues it.
 
     Attributes:
-        signal: which; the process ends with status 128 + its number, as shells report it.
+        signal: its number; the process ends with status 128 + this, as shells report it.
     """
 
     def __init__(self, message: str, signal: int) -> None:
@@ -22,7 +25,11 @@ class Interrupted(Exception):
 
 
 class StopRequest:
-    """The signal that has asked for an end, None before one has."""
+    """The first stopping signal that has arrived.
+
+    Attributes:
+        signal: the signal, None before one arrives.
+    """
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
@@ -30,13 +37,12 @@ class StopRequest:
 
 @contextlib.contextmanager
 def deferred_signals() -> Iterator[StopRequest]:
-    """Note SIGTERM and SIGINT instead of ending at once, so that the work can end after a whole step.
+    """Record the signals of `STOPPING` instead of ending at once, so that work can be saved first.
 
-    The second signal ends the work at once (KeyboardInterrupt). Outside the main thread, where Python cannot
-    handle signals, nothing changes.
-
-    Yields:
-        The request, whose `signal` is set when one arrives.
+    A second signal ends the work at once (KeyboardInterrupt). A hang-up that the caller ignores, as under
+    `nohup`, stays ignored. SIGUSR1, which batch systems send ahead of a time limit and whose default is to
+    end the process unsaved, is ignored. Outside the main thread, where Python cannot take signals, nothing
+    changes.
     """
     request = StopRequest()
 
@@ -48,8 +54,12 @@ def deferred_signals() -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {}
     try:
+        for number in STOPPING:
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                before[number] = signal.signal(number, note)
+        before[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         yield request
     finally:
         for number, handler in before.items():

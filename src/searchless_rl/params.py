@@ -6,6 +6,7 @@ string and a value out of range are errors that name the key, the value and what
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,10 +19,10 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from searchless_rl.cells import Cell, CellError, Tau, Term, Variant
+from searchless_rl.files import write_atomically
+from searchless_rl.plain_yaml import PlainYamlError, read_plain_yaml, shortened
 
 
 class ParamsError(ValueError):
@@ -44,6 +45,8 @@ def _check_cell(text: str) -> str:
     return text
 
 
+FilePath = Annotated[str, AfterValidator(os.path.expanduser)]
+"""A file; a leading ~ is the user's home."""
 Number = Annotated[float, BeforeValidator(_int_as_float)]
 PositiveInt = Annotated[int, Field(ge=1)]
 Rate = Annotated[Number, Field(ge=0, le=1)]
@@ -58,16 +61,16 @@ class _Section(BaseModel):
 class SuiteParams(_Section):
     """Puzzle suites cut from one source file (paper section 3.1, Metrics)."""
 
-    source: str
+    source: FilePath
     seed: Annotated[int, Field(ge=0)]
     selection: PositiveInt
     main: PositiveInt
     hard: PositiveInt
     mate_cap: PositiveInt | None
     control_pool: PositiveInt | None
-    winning: str | None
+    winning: FilePath | None
     any_forced_mate: bool
-    game_moves: str | None
+    game_moves: FilePath | None
 
     @model_validator(mode="after")
     def _mates_are_searched(self) -> SuiteParams:
@@ -191,7 +194,7 @@ class Anchor(_Section):
 class ArenaParams(_Section):
     """Games between searchless players (paper appendix F)."""
 
-    book: str | None
+    book: FilePath | None
     openings: PositiveInt
     seed: Annotated[int, Field(ge=0)]
     pool: Literal["selected", "swept"]
@@ -224,7 +227,7 @@ class ControlParams(_Section):
 class StockfishParams(_Section):
     """An outside judge; null leaves its columns empty."""
 
-    path: str | None
+    path: FilePath | None
     nodes: PositiveInt
 
 
@@ -237,8 +240,8 @@ class TrackingParams(_Section):
 class Params(_Section):
     """The whole of params.yaml."""
 
-    scale: Literal["smoke", "mini", "study", "paper"]
-    base: Annotated[str, Field(min_length=1)]
+    scale: Literal["smoke", "mini", "paper"]
+    base: Annotated[FilePath, Field(min_length=1)]
     threads: Annotated[int, Field(ge=1, le=1024)]
     headline_beta: Annotated[Number, Field(gt=0)]
     term: Term
@@ -267,20 +270,11 @@ class Params(_Section):
         return Cell(self.term, self.tau, self.beta, self.seed, self.variant)
 
 
-def _pairs_to_list(value: Any) -> Any:
-    """YAML sequences as tuples, which strict models ask for."""
-    if isinstance(value, dict):
-        return {key: _pairs_to_list(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return tuple(_pairs_to_list(item) for item in value)
-    return value
-
-
 def _explain(problem: dict[str, Any]) -> str:
     key = ".".join(str(part) for part in problem["loc"])
     kind, given = problem["type"], problem.get("input")
     if kind == "extra_forbidden":
-        return f"{key}: unknown key (value {given!r}); remove it or correct its spelling"
+        return f"{key}: unknown key (value {shortened(given)}); remove it or correct its spelling"
     if kind == "missing":
         return f"{key}: missing; every scale file in scales/ has it"
     message = str(problem["msg"]).removeprefix("Value error, ").replace("Input should be", "allowed:")
@@ -290,7 +284,10 @@ def _explain(problem: dict[str, Any]) -> str:
         message = "allowed: a number (YAML read a string: remove the quotes, or write 0.00001 for 1e-05)"
     if isinstance(given, dict):
         return f"{key}: {message}"
-    return f"{key}: {given!r} is not allowed; {message}"
+    return f"{key}: {shortened(given)} is not allowed; {message}"
+
+
+WAY_BACK = "Correct the value, or `git checkout params.yaml` takes back what `dvc exp run -S` wrote there."
 
 
 def load_params(path: str | Path = "params.yaml") -> Params:
@@ -301,23 +298,23 @@ def load_params(path: str | Path = "params.yaml") -> Params:
     """
     path = Path(path)
     try:
-        with path.open(encoding="utf-8") as stream:
-            values = YAML(typ="safe").load(stream)
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ParamsError(
             f"{path}: no such file; in the repository, `searchless scale mini` writes one"
         ) from None
-    except (YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ParamsError(f"{path}: not readable as YAML: {error}") from error
-    if not isinstance(values, dict):
-        raise ParamsError(f"{path}: expected keys and values, found {type(values).__name__}")
     try:
-        return Params.model_validate(_pairs_to_list(values))
+        return Params.model_validate(read_plain_yaml(text))
+    except PlainYamlError as error:
+        problems = [str(error)]
     except ValidationError as error:
         problems = [_explain(dict(problem)) for problem in error.errors()]
     except CellError as error:
         problems = [str(error)]
-    raise ParamsError("\n".join(f"{path}: {problem}" for problem in problems))
+    way_back = [WAY_BACK] if path.name == "params.yaml" else []
+    raise ParamsError("\n".join([*(f"{path}: {problem}" for problem in problems), *way_back]))
 
 
 def write_scale(name: str, scales: Path = Path("scales"), target: Path = Path("params.yaml")) -> Path:
@@ -331,7 +328,5 @@ def write_scale(name: str, scales: Path = Path("scales"), target: Path = Path("p
         raise ParamsError(f"scale {name!r} is unknown; allowed: {', '.join(known) or f'none in {scales}/'}")
     source = scales / f"{name}.yaml"
     load_params(source)
-    partial = target.with_suffix(".yaml.part")
-    partial.write_bytes(source.read_bytes())
-    partial.replace(target)
+    write_atomically(target, source.read_bytes())
     return target

@@ -136,7 +136,7 @@ def test_every_output_is_there(clone):
     for name in ("paired", "recovery", "strength", "cells", "learning_curves"):
         assert len(pd.read_csv(reports / f"{name}.csv")) > 0
     timings = json.loads((reports / "timings.json").read_text())
-    assert len(timings["stages"]) == 1 + 4 + 2 * 14 + 4 + len(EVALUATED) + len(COVERED) + 3 + 4
+    assert len(timings["stages"]) == 1 + 5 + 2 * 14 + 4 + len(EVALUATED) + len(COVERED) + 3 + 4
     assert all(stage["peak_memory_mib"] < 4096 for stage in timings["stages"].values())
     sync = json.loads((reports / "sync.json").read_text())
     assert sync["pending"] == []
@@ -193,6 +193,28 @@ def test_an_experiment_trains_one_cell_and_redoes_reports(clone):
     assert "reverse_kl-fixed-0.05-s0" in json.loads((clone / "reports/smoke/sync.json").read_text())["done"]
     _run(clone, "git", "checkout", "-q", ".")
     _run(clone, "dvc", "checkout", "-q")
+
+
+def test_openings_are_drawn_again_where_their_book_was_edited(clone):
+    """A file that params.yaml names; `dvc status` says so, and a second run has nothing to do."""
+    board, book = chess.Board(), clone / "my.epd"
+    fens = [chess.Board(board.fen()) for _ in board.legal_moves]
+    for position, move in zip(fens, board.legal_moves, strict=True):
+        position.push(move)
+    epd = [position.epd() for position in fens]
+    params = clone / "params.yaml"
+    params.write_text(params.read_text().replace("book: null", "book: my.epd"))
+    book.write_text("\n".join(epd[:10]) + "\n")
+    assert {"inputs", "openings"} <= _stages_run(_run(clone, "dvc", "repro", "openings"))
+    first = (clone / "data" / "book" / "openings.csv").read_text()
+    assert "openings" not in json.loads(_run(clone, "dvc", "status", "--json", "openings"))
+    book.write_text("\n".join(epd[10:]) + "\n")
+    assert "openings" in json.loads(_run(clone, "dvc", "status", "--json", "openings"))
+    assert {"inputs", "openings"} == _stages_run(_run(clone, "dvc", "repro", "openings"))
+    assert (clone / "data" / "book" / "openings.csv").read_text() != first
+    assert _stages_run(_run(clone, "dvc", "repro", "openings")) == set()
+    _run(clone, "git", "checkout", "-q", "params.yaml", "dvc.lock")
+    _run(clone, "dvc", "checkout", "-q", "--force", "openings")
 
 
 def test_an_edit_to_a_table_retrains_nothing(clone):

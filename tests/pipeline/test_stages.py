@@ -1,11 +1,19 @@
 """dvc.yaml says what the code does: its stages, models, sources and outputs."""
 
+import json
+import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
+from searchless_rl.cli import _parser
+from searchless_rl.params import load_params
 from searchless_rl.pipeline import stages
+from searchless_rl.pipeline.timing import label, stage_labels, write_timings
+from searchless_rl.reports.stage import build_tables
 from searchless_rl.results.names import ARMS, COVERED, EVALUATED
 
 
@@ -19,8 +27,12 @@ def _bodies(pipeline):
 
 
 def test_every_stage_is_a_command_whose_cost_is_recorded(pipeline):
-    commands = {body["cmd"].split()[3] for body in _bodies(pipeline).values()}
-    assert commands == set(stages.STAGES)
+    commands = {body["cmd"].split()[3].replace("-", "_") for body in _bodies(pipeline).values()}
+    public = {
+        name for name in vars(stages) if getattr(vars(stages)[name], "__module__", "") == stages.__name__
+    }
+    helpers = {"scratch", "set_threads", "timings", "interactive", "_chosen_weights"}
+    assert commands == public - helpers
 
 
 def test_the_models_measured_are_those_that_the_reports_read(pipeline):
@@ -29,21 +41,54 @@ def test_the_models_measured_are_those_that_the_reports_read(pipeline):
     assert len(ARMS) == 8
 
 
-def test_sources_that_stages_depend_on_exist(pipeline, pytestconfig):
-    for name, body in _bodies(pipeline).items():
-        for dependency in body["deps"]:
-            if dependency.startswith("src/"):
-                assert (pytestconfig.rootpath / dependency).exists(), f"{name}: {dependency}"
+def test_dependencies_are_those_that_the_source_has(pytestconfig):
+    command = [sys.executable, "tools/write_dependencies.py", "--check"]
+    done = subprocess.run(command, cwd=pytestconfig.rootpath, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _outs(body):
+    return [out if isinstance(out, str) else next(iter(out)) for out in body["outs"]]
+
+
+def test_every_file_that_the_tables_write_is_an_output(pipeline, pytestconfig, tmp_path):
+    """Of deviations and findings, which are written after the tables, the names are known."""
+    params = load_params(pytestconfig.rootpath / "scales" / "smoke.yaml")
+    shutil.copytree(pytestconfig.rootpath / "data" / "paper", tmp_path / "data" / "paper")
+    build_tables(params, tmp_path / "data", tmp_path / "out")
+    later = {f"deviations.{suffix}" for suffix in ("csv", "md", "tex")} | {"findings.csv", "findings.md"}
+    written = {path.name for path in (tmp_path / "out").iterdir()} | later
+    assert {Path(out).name for out in _outs(pipeline["stages"]["tables"])} == written
 
 
 def test_results_are_kept_out_of_git_and_reports_in_it(pipeline, pytestconfig):
     for name, body in _bodies(pipeline).items():
-        for out in body["outs"]:
-            path = out if isinstance(out, str) else next(iter(out))
-            path = path.replace("${key}", "x").replace("${scale}", "mini")
-            path = f"{path}/x" if path.startswith("data/") else path  # a folder that need not exist yet
+        for out in _outs(body):
+            path = out.replace("${key}", "x").replace("${scale}", "mini")
+            is_report = path.startswith(("reports/", "paper_figures/")) and "sync.json" not in path
+            path = path if "." in Path(path).name else f"{path}/x"  # a folder that need not exist yet
             ignored = subprocess.run(
                 ["git", "check-ignore", "-q", path], cwd=pytestconfig.rootpath, check=False
             )
-            is_report = path.startswith(("reports/", "paper_figures/")) and "sync.json" not in path
             assert (ignored.returncode == 0) != is_report, f"{name}: {path}"
+
+
+def test_timings_list_each_stage_by_the_name_it_is_recorded_under(pipeline, pytestconfig, tmp_path):
+    params = load_params(pytestconfig.rootpath / "scales" / "smoke.yaml")
+    labels = stage_labels(pipeline["stages"], params)
+    assert len(labels) == len(set(labels))
+    cells = list(params.grid.cells)
+    assert [name for name in labels if name.startswith("train@")] == [f"train@{cell}" for cell in cells]
+    assert {"inputs", "warm-start@0", "tactics@base", "arena@swept", "coverage@none-fixed", "sync"} <= set(
+        labels
+    )
+    for name in labels:
+        assert label(_parser().parse_args(name.split("@"))) == name
+    (tmp_path / "records").mkdir()
+    record = {"seconds": 2.0, "peak_memory_mib": 5}
+    for name in ("train@" + cells[0], "train@of-another-scale", "sync", "fan-out"):
+        (tmp_path / "records" / f"{name}.json").write_text(json.dumps(record))
+    write_timings(tmp_path / "records", tmp_path, params, pytestconfig.rootpath / "dvc.yaml")
+    written = json.loads((tmp_path / "timings.json").read_text())
+    assert written["sum_seconds"] == 4.0
+    assert list(written["stages"]) == ["fan-out", f"train@{cells[0]}", "sync"]

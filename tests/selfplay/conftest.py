@@ -3,6 +3,7 @@ import pytest
 from searchless_rl.cells import Cell
 from searchless_rl.lc0 import load_network
 from searchless_rl.params import load_params
+from searchless_rl.selfplay.warm_start import make_warm_start
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +29,10 @@ def params(pytestconfig):
 @pytest.fixture
 def cell():
     return Cell.parse("forward_kl-adaptive-0.01-s0")
+
+
+@pytest.fixture
+def warm_start(tmp_path, micro, params):
+    path = tmp_path / "warm_start" / "s0.json"
+    make_warm_start(micro, path, games=params.games, full_moves=3, seed=0, batch_size=4)
+    return path

@@ -8,8 +8,8 @@ import torch
 
 from searchless_rl.board import Ending, GameBatch
 from searchless_rl.selfplay.objective import (
+    Coefficients,
     Transitions,
-    Weights,
     importance_weight,
     losses,
     score,
@@ -53,13 +53,13 @@ def test_losses_by_hand():
     value_logits = torch.tensor([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]]).log()
     step = Transitions(
         action=torch.tensor([1, 0]),
-        weight=torch.tensor([1.0, 0.5]),
+        rho=torch.tensor([1.0, 0.5]),
         advantage=torch.tensor([0.25, -0.5]),
         target=torch.tensor([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]),
         log_base=torch.tensor([[0.9, 0.1], [0.5, 0.5]]).log(),
     )
     mask = torch.ones(2, 2, dtype=torch.bool)
-    parts = losses(log_policy, value_logits, mask, step, "forward_kl", Weights(beta=0.1, value=0.2))
+    parts = losses(log_policy, value_logits, mask, step, "forward_kl", Coefficients(beta=0.1, c_v=0.2))
     policy = [-0.25 * math.log(0.5), 0.5 * 0.5 * math.log(0.9)]
     exploration = [0.9 * math.log(1.8) + 0.1 * math.log(0.2), 0.5 * math.log(0.5 / 0.9) + 0.5 * math.log(5)]
     value = [-math.log(0.6), -0.5 * (0.5 * math.log(0.2) + 0.5 * math.log(0.6))]

@@ -1,4 +1,4 @@
-"""bf16 and torch.compile change the speed of a step, not what it is."""
+"""float32 is strict; bf16 and torch.compile change the speed of a step, not what it is."""
 
 import copy
 import logging
@@ -9,7 +9,10 @@ import pytorch_lightning as pl
 import torch
 
 from searchless_rl.board import GameBatch
+from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.selfplay.module import SelfPlayModule
+from searchless_rl.supervised.control import Example
+from searchless_rl.supervised.control_stage import ControlRun
 
 
 def _gradients(base, cell, params, precision="32-true"):
@@ -50,3 +53,33 @@ def test_compiled_networks_take_the_same_step(network, params, cell):
     expected = _gradients(network, cell, params)
     found = _gradients(network, cell, params.model_copy(update={"compile": True}))
     assert _relative_difference(found, expected) < 1e-4
+
+
+@pytest.fixture
+def loose():
+    """PyTorch set to compute float32 with fewer bits on GPUs; restored afterwards."""
+    before = (
+        torch.backends.cudnn.allow_tf32,
+        torch.backends.cuda.matmul.allow_tf32,
+        torch.get_float32_matmul_precision(),
+    )
+    torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.set_float32_matmul_precision("medium")
+    yield
+    torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before[:2]
+    torch.set_float32_matmul_precision(before[2])
+
+
+@pytest.mark.parametrize("runner", ["evaluator", "self-play", "control"])
+def test_whatever_runs_a_network_makes_float32_strict(loose, network, cell, params, runner):
+    """Evaluation, self-play and the control: none of them computes in TF32."""
+    if runner == "evaluator":
+        Evaluator(network, 4)
+    elif runner == "self-play":
+        SelfPlayModule(network, GameBatch([None] * params.games), cell, params)
+    else:
+        ControlRun(network, [Example("abcde", None, ("e2e4",), "e7e5")], params, 0, "float32")
+    assert not torch.backends.cudnn.allow_tf32
+    assert not torch.backends.cuda.matmul.allow_tf32
+    assert torch.get_float32_matmul_precision() == "highest"

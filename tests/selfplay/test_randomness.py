@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from searchless_rl.selfplay.randomness import Stream, uniforms
+from searchless_rl.selfplay.distributions import Stream, uniforms
 
 
 @pytest.mark.parametrize("plies", [(None,), (0, 1, 2)], ids=["step", "ply"])

@@ -11,11 +11,11 @@ import torch
 
 from searchless_rl.board import GameBatch, encode_game, move_index
 from searchless_rl.cells import Cell
-from searchless_rl.selfplay.distributions import sample
-from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
+from searchless_rl.selfplay.distributions import Stream, sample, uniforms
+from searchless_rl.selfplay.guards import TrainingFailure
+from searchless_rl.selfplay.module import SelfPlayModule
 from searchless_rl.selfplay.objective import losses as module_losses
-from searchless_rl.selfplay.randomness import Stream, uniforms
-from searchless_rl.selfplay.variants import with_variant
+from searchless_rl.selfplay.stage import with_variant
 
 MAX_PLIES = 6
 LINES = (  # first position and moves of each game
@@ -402,7 +402,9 @@ def test_a_loss_that_is_not_finite_stops_with_cell_step_and_position(network, pa
     monkeypatch.setattr("searchless_rl.selfplay.module.losses", spoiled)
     module = SelfPlayModule(network, games, cell, params)
     position = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"
-    with pytest.raises(TrainingFailure, match=rf"0.01-s0: the loss is nan at step 1 \(at {position}\);"):
+    with pytest.raises(
+        TrainingFailure, match=rf"0.01-s0: the loss is nan at step 1 \(at {position}\), before "
+    ):
         _fit(module, 1)
 
 

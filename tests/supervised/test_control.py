@@ -9,8 +9,12 @@ import pytest
 import torch
 
 from searchless_rl.board import encode_game, move_index
-from searchless_rl.suites.puzzles import Puzzle
+from searchless_rl.evaluation.tactics import score_suite
+from searchless_rl.nets.evaluator import Evaluation
+from searchless_rl.suites.files import SuiteItem
+from searchless_rl.suites.puzzles import Puzzle, ReadReport, iter_puzzles
 from searchless_rl.suites.split import SplitError
+from searchless_rl.suites.winning import winning_sets
 from searchless_rl.supervised.control import (
     accumulate_gradient,
     draw,
@@ -197,3 +201,66 @@ def test_a_position_in_pool_and_suite_is_refused_with_both_puzzles(puzzles, turn
         require_unseen(puzzles[:20], {"main": puzzles[20:25], "mate3": [tested]})
     for part in (f"puzzle {trained.id} ", "puzzle other of suite mate3", board.epd()):
         assert part in str(refusal.value)
+
+
+RUOSS = "data/history/puzzles_ruoss_format_119.csv"
+WITH_HISTORY = [  # a mate after a whole game; a position that stood on the board twice before; a black solver
+    Puzzle(
+        "mates",
+        "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2",
+        ("g2g4", "d8h4"),
+        *(900, (), ""),
+        history=("f2f3", "e7e5"),
+    ),
+    Puzzle(
+        "again",
+        "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 5 4",
+        ("b8c6", "f1c4", "g8f6", "d1h5"),
+        *(1200, (), ""),
+        history=tuple("e2e4 e7e5 g1f3 g8f6 f3g1 f6g8 b1c3 b8c6 c3b1".split()),
+    ),
+]
+
+
+class _Recorder:
+    """A player that keeps the planes it is shown."""
+
+    def __init__(self):
+        self.planes = []
+
+    def __call__(self, planes):
+        self.planes.append(planes)
+        return Evaluation(
+            np.zeros((len(planes), 1858), np.float32), np.full((len(planes), 3), 1 / 3, np.float32)
+        )
+
+
+def _trained_and_scored(puzzles):
+    """Input planes of every solver position, as the control is trained and as it is scored, sorted."""
+    recorder = _Recorder()
+    score_suite(recorder, [SuiteItem(puzzle, winning_sets(puzzle)) for puzzle in puzzles])
+    trained = encode_examples(solver_examples(puzzles)).planes
+    scored = np.concatenate(recorder.planes)
+    assert trained.shape == scored.shape
+    return (sorted(part.tobytes() for part in planes) for planes in (trained, scored))
+
+
+def test_the_control_is_trained_with_the_history_it_is_scored_with(puzzles):
+    """Puzzles with and without the moves of their game."""
+    trained, scored = _trained_and_scored([*puzzles[:20], *WITH_HISTORY])
+    assert trained == scored
+    first = next(example for example in solver_examples(WITH_HISTORY) if example.puzzle_id == "again")
+    assert first.fen is None
+    assert first.moves == (*WITH_HISTORY[1].history, "b8c6")
+    board = chess.Board()
+    for uci in first.moves:
+        board.push_uci(uci)
+    np.testing.assert_array_equal(encode_examples([first]).planes[0], encode_game(None, list(first.moves)))
+
+
+def test_real_games_are_trained_and_scored_alike(shared):
+    """The 119 puzzles that Ruoss et al. published with their games."""
+    puzzles = list(iter_puzzles(shared / RUOSS, ReadReport()))
+    assert sum(bool(puzzle.history) for puzzle in puzzles) > 100
+    trained, scored = _trained_and_scored(puzzles)
+    assert trained == scored

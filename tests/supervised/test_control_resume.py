@@ -3,20 +3,23 @@
 import json
 import multiprocessing
 import os
+import shutil
 import signal
+from pathlib import Path
 
 import pytest
 import torch
 
 from searchless_rl.interruption import Interrupted
+from searchless_rl.selfplay.checkpoint import read_checkpoint, write_checkpoint
 from searchless_rl.supervised import control_stage
 from searchless_rl.supervised.control_stage import (
     CHECKPOINT,
     METRICS,
-    ControlFailure,
     ControlRun,
     train_control,
 )
+from searchless_rl.unfinished import CannotContinue
 
 RESULTS = ("weights.pb.gz", "metrics.jsonl", "control.json")
 
@@ -33,7 +36,7 @@ def expected(tmp_path, params, micro, suites):
 
 
 def _checkpointed_step(folder):
-    return torch.load(folder / "scratch" / CHECKPOINT, weights_only=True)["step"]
+    return read_checkpoint(folder / "scratch" / CHECKPOINT, ("step",))["step"]
 
 
 class _Stop(Exception):
@@ -86,7 +89,7 @@ def test_a_convolutional_base_in_bfloat16_resumes_too(tmp_path, monkeypatch, sha
     assert _train(params, maia, suites, tmp_path / "cut") == expected
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_saves_the_step_and_ends_with_its_own_status(
     tmp_path, monkeypatch, micro, params, suites, number
 ):
@@ -140,29 +143,6 @@ def test_killed_again_and_again_it_is_the_same_run(tmp_path, micro, params, suit
     assert _train(*arguments) == expected
 
 
-def test_a_full_disk_at_a_checkpoint_leaves_the_old_one(
-    tmp_path, monkeypatch, micro, params, suites, expected
-):
-    """The second checkpoint fails half-way through."""
-    save, calls = torch.save, []
-
-    def failing(value, stream):
-        calls.append(1)
-        if len(calls) == 2:
-            stream.write(b"half")
-            raise OSError(28, "No space left on device")
-        save(value, stream)
-
-    monkeypatch.setattr(control_stage.torch, "save", failing)
-    with pytest.raises(OSError, match=r"No space left on device.*last\.ckpt"):
-        _train(params, micro, suites, tmp_path / "full")
-    assert {path.name for path in (tmp_path / "full" / "scratch").iterdir()} == {
-        *(CHECKPOINT, METRICS, "inputs.json", "lock")
-    }
-    assert _checkpointed_step(tmp_path / "full") == 2
-    assert _train(params, micro, suites, tmp_path / "full") == expected
-
-
 def _interrupt(monkeypatch, micro, params, suites, folder):
     undo = _at_step(monkeypatch, 3, _stop)
     with pytest.raises(_Stop):
@@ -172,7 +152,7 @@ def _interrupt(monkeypatch, micro, params, suites, folder):
 
 def test_other_code_starts_again(tmp_path, monkeypatch, micro, params, suites, expected):
     _interrupt(monkeypatch, micro, params, suites, tmp_path)
-    monkeypatch.setattr(control_stage, "sha256_of_tree", lambda *_: "other")
+    monkeypatch.setattr(control_stage, "code_of", lambda *_: "other")
     with pytest.warns(UserWarning, match="begun with other code"):
         assert _train(params, micro, suites, tmp_path) == expected
 
@@ -180,11 +160,11 @@ def test_other_code_starts_again(tmp_path, monkeypatch, micro, params, suites, e
 def test_other_inputs_are_refused_with_the_difference(tmp_path, monkeypatch, micro, params, suites):
     _interrupt(monkeypatch, micro, params, suites, tmp_path)
     changed = params.model_copy(update={"ema_decay": 0.9, "games": 4})
-    with pytest.raises(ControlFailure, match=r"ema_decay: 0\.5 then, 0\.9 now; params\.games: 6 then, 4 now"):
+    with pytest.raises(CannotContinue, match=r"ema_decay: 0\.5 then, 0\.9 now; params\.games: 6 then, 4 now"):
         _train(changed, micro, suites, tmp_path)
     with (suites / "mate2.csv").open("a") as stream:
         stream.write("\n")
-    with pytest.raises(ControlFailure, match=r"suites_sha256\.mate2: "):
+    with pytest.raises(CannotContinue, match=r"suites_sha256\.mate2: "):
         _train(params, micro, suites, tmp_path)
 
 
@@ -194,21 +174,76 @@ def test_parameters_of_self_play_alone_change_nothing(tmp_path, monkeypatch, mic
     assert _train(changed, micro, suites, tmp_path) == expected
 
 
-@pytest.mark.parametrize("damage", ["cut", "text", "other"])
+class _Payload:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __reduce__(self):
+        return (Path.touch, (self._path,))
+
+
+def _spoil(state):
+    next(iter(state["ema"].values())).view(-1)[0] = torch.nan
+
+
+def _forget_moments(state):
+    state["optimizer"]["state"] = {}
+
+
+def _rewrite(path, change):
+    state = read_checkpoint(path, ())
+    change(state)
+    write_checkpoint(path, state)
+
+
+DAMAGE = {
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:1000]),
+    "text": lambda path: path.write_bytes(b"no checkpoint"),
+    "other": lambda path: write_checkpoint(path, {"step": 2}),
+    "payload": lambda path: _rewrite(path, lambda state: state.update(it=_Payload(path.parent / "executed"))),
+    "nan": lambda path: _rewrite(path, _spoil),
+    "moments": lambda path: _rewrite(path, _forget_moments),
+    "step": lambda path: _rewrite(path, lambda state: state.update(step="two")),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_checkpoint_is_named(tmp_path, monkeypatch, micro, params, suites, damage):
     _interrupt(monkeypatch, micro, params, suites, tmp_path)
-    checkpoint = tmp_path / "scratch" / CHECKPOINT
-    if damage == "other":
-        torch.save({"step": 2}, checkpoint)
-    else:
-        checkpoint.write_bytes(checkpoint.read_bytes()[:1000] if damage == "cut" else b"no checkpoint")
-    with pytest.raises(ControlFailure, match=r"last\.ckpt: not a checkpoint .* delete .*scratch to start"):
+    DAMAGE[damage](tmp_path / "scratch" / CHECKPOINT)
+    with pytest.raises(
+        CannotContinue, match=r"last\.ckpt: not a .*; delete .*scratch to start again$"
+    ) as refusal:
         _train(params, micro, suites, tmp_path)
+    assert "weights_only" not in str(refusal.value)
+    assert not (tmp_path / "scratch" / "executed").exists()
+
+
+def test_a_flipped_bit_is_noticed(tmp_path, monkeypatch, micro, params, suites):
+    _interrupt(monkeypatch, micro, params, suites, tmp_path)
+    checkpoint = tmp_path / "scratch" / CHECKPOINT
+    content = bytearray(checkpoint.read_bytes())
+    content[len(content) // 3] ^= 1
+    checkpoint.write_bytes(content)
+    with pytest.raises(CannotContinue, match="its content is not what was written"):
+        _train(params, micro, suites, tmp_path)
+
+
+def test_a_finished_control_that_nobody_stored_is_not_trained_again(
+    tmp_path, monkeypatch, micro, params, suites
+):
+    expected = _train(params, micro, suites, tmp_path)
+    shutil.rmtree(tmp_path / "out")
+    monkeypatch.setattr(ControlRun, "train_step", lambda self: 1 / 0)
+    assert _train(params, micro, suites, tmp_path) == expected
 
 
 def test_lost_metrics_are_named(tmp_path, monkeypatch, micro, params, suites):
     _interrupt(monkeypatch, micro, params, suites, tmp_path)
     path = tmp_path / "scratch" / METRICS
     path.write_text(json.dumps({"step": 1}) + "\n")
-    with pytest.raises(ControlFailure, match=r"metrics\.jsonl: fewer lines than the 2 steps"):
+    with pytest.raises(CannotContinue, match=r"metrics\.jsonl: fewer lines than the 2 steps"):
         _train(params, micro, suites, tmp_path)

@@ -6,11 +6,13 @@ import pytest
 import torch
 
 from searchless_rl.lc0 import load_network, save_network
+from searchless_rl.lc0.network_file import NetworkFile
+from searchless_rl.selfplay.guards import TrainingFailure
 from searchless_rl.suites.rows import PuzzleFileError
 from searchless_rl.suites.split import SplitError
 from searchless_rl.supervised import control_stage
 from searchless_rl.supervised.control import accumulate_gradient, solver_examples
-from searchless_rl.supervised.control_stage import ControlFailure, ControlRun, train_control
+from searchless_rl.supervised.control_stage import ControlRun, train_control
 from searchless_rl.unfinished import Busy, exclusive
 
 RESULTS = ("weights.pb.gz", "metrics.jsonl", "control.json")
@@ -42,7 +44,7 @@ def test_the_control_writes_its_files_and_cleans_up(tmp_path, micro, params, sui
     assert summary["params"]["learning_rates"] == params.learning_rates.model_dump()
     assert "importance_cap" not in summary["params"]
     assert summary["final"]["loss"] == lines[-1]["loss"]
-    assert {path.name for path in (tmp_path / "scratch").iterdir()} == {"lock"}
+    assert {path.name for path in (tmp_path / "scratch").iterdir()} == {"lock", "finished"}
 
 
 def test_the_value_and_moves_left_heads_are_the_bases_to_the_bit(tmp_path, micro, params, suites):
@@ -61,8 +63,14 @@ def test_what_is_written_is_the_ema_after_the_last_step(tmp_path, micro, network
     run = ControlRun(network, solver_examples(puzzles[:10]), params, 0, "float32")
     for _ in range(params.steps):
         run.train_step()
-    save_network(run.ema, tmp_path / "ema.pb.gz")
+    save_network(run.ema, tmp_path / "ema.pb.gz", training_steps=params.steps)
     assert (tmp_path / "out" / "weights.pb.gz").read_bytes() == (tmp_path / "ema.pb.gz").read_bytes()
+
+
+def test_the_header_says_how_long_the_control_was_trained(tmp_path, micro, params, suites):
+    _train(params, micro, suites, tmp_path)
+    header = NetworkFile.read(tmp_path / "out" / "weights.pb.gz").net.values
+    assert header["training_params"].values == {"training_steps": params.steps}
 
 
 def test_two_runs_are_bit_identical_and_seeds_differ(tmp_path, micro, params, suites):
@@ -174,7 +182,7 @@ def test_a_loss_that_is_not_finite_stops_with_step_and_puzzle(network, params, p
 
     monkeypatch.setattr(control_stage, "accumulate_gradient", spoiled)
     broken = run.examples[numbers[2]].puzzle_id
-    with pytest.raises(ControlFailure, match=rf"the loss is nan at step 1 \(puzzle {broken}\)"):
+    with pytest.raises(TrainingFailure, match=rf"the loss is nan at step 1 \(puzzle {broken}\)"):
         run.train_step()
     assert all(torch.equal(a, b) for a, b in zip(before, run.online.parameters(), strict=True))
 
@@ -185,6 +193,6 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path, network, params, pu
     good = (tmp_path / "last.ckpt").read_bytes()
     with torch.no_grad():
         next(run.online.parameters())[0] = torch.inf
-    with pytest.raises(ControlFailure, match="weights are not finite after step 0"):
+    with pytest.raises(TrainingFailure, match="weights are not finite after step 0"):
         run.save(tmp_path / "last.ckpt")
     assert (tmp_path / "last.ckpt").read_bytes() == good

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import warnings
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from searchless_rl.arena.match_runner import Outcome
-from searchless_rl.files import flatten, write_atomically, write_json
+from searchless_rl.files import remove_partial_files, write_atomically
+from searchless_rl.unfinished import MANIFEST, CannotContinue, begin, continues
 
-GAMES, MANIFEST = "games.jsonl", "inputs.json"
+GAMES = "games.jsonl"
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What reading damaged JSON may raise."""
 
@@ -26,48 +26,22 @@ class FinishedGames:
         code: fingerprint of the code that plays; games of other code are played again.
 
     Raises:
-        ValueError: the folder holds an unfinished run with other inputs (each difference named), or is
+        CannotContinue: the folder holds unfinished games with other inputs (each difference named), or is
             damaged (file and line named).
     """
 
     def __init__(self, folder: Path, inputs: Mapping[str, Any], code: str) -> None:
         self._path, self._manifest = folder / GAMES, folder / MANIFEST
+        remove_partial_files(folder)
         self._stream: IO[str] | None = None
         self.outcomes: dict[int, Outcome] = {}
         """Finished games by number."""
-        if self._is_continued(inputs, code):
+        if self._path.exists() and continues(folder, inputs, code):
             self.outcomes = self._read()
         else:
             self._path.unlink(missing_ok=True)
-            write_json(self._manifest, {"inputs": inputs, "code_sha256": code})
+            begin(folder, inputs, code)
         self._rewrite()
-
-    def _is_continued(self, inputs: Mapping[str, Any], code: str) -> bool:
-        if not (self._manifest.exists() and self._path.exists()):
-            return False
-        folder = self._manifest.parent
-        try:
-            found = json.loads(self._manifest.read_text(encoding="utf-8"))
-            before, found_code = flatten(found["inputs"]), found["code_sha256"]
-        except _UNREADABLE as error:
-            raise ValueError(
-                f"{self._manifest}: not readable ({_reason(error)}); delete {folder} to start again"
-            ) from error
-        if found_code != code:
-            warnings.warn(f"{folder}: begun with other code, so it starts again", stacklevel=3)
-            return False
-        now = flatten(json.loads(json.dumps(inputs)))
-        changed = [
-            f"{key}: {before.get(key)!r} then, {now.get(key)!r} now"
-            for key in sorted(before | now)
-            if before.get(key) != now.get(key)
-        ]
-        if changed:
-            raise ValueError(
-                f"{folder} holds unfinished games with other inputs ({'; '.join(changed)}); "
-                "restore them to continue, or delete the folder to start again"
-            )
-        return True
 
     def _read(self) -> dict[int, Outcome]:
         """The games of all whole lines; a line that a kill cut off is the last and is dropped."""
@@ -77,10 +51,8 @@ class FinishedGames:
                 outcome = _outcome(line)
                 outcomes[outcome.number] = outcome
             except _UNREADABLE as error:
-                raise ValueError(
-                    f"{self._path}, line {number}: damaged ({_reason(error)}); "
-                    f"delete {self._path.parent} to start again"
-                ) from error
+                reason = f"line {number}: damaged ({_reason(error)})"
+                raise CannotContinue.from_file(self._path, reason) from error
         return outcomes
 
     def _rewrite(self) -> None:

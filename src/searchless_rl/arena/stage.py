@@ -1,4 +1,4 @@
-"""The arena's stages: openings, a round-robin, the shape of the policies played."""
+"""The arena's stages: a round-robin, and the shape of the policies played in it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from searchless_rl.arena.book_draw import draw_openings
 from searchless_rl.arena.finished_games import FinishedGames
 from searchless_rl.arena.match_runner import Outcome, play_games
-from searchless_rl.arena.openings import read_openings, write_openings
+from searchless_rl.arena.openings import read_openings
 from searchless_rl.arena.players import Player
 from searchless_rl.arena.pools import SampledPool
 from searchless_rl.arena.results import results_frame, summarize_games, write_pgn
 from searchless_rl.arena.schedule import Game, round_robin
 from searchless_rl.arena.shape import measure_shape
-from searchless_rl.files import sha256_of, sha256_of_tree, write_atomically, write_json, write_parquet
+from searchless_rl.code import code_of
+from searchless_rl.files import sha256_of, write_atomically, write_json, write_parquet
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.results.names import GAMES
 from searchless_rl.unfinished import exclusive
 
 PGN, SUMMARY = "games.pgn", "summary.json"
-_PACKAGE = Path(__file__).resolve().parents[1]
-_MODULES = ("policy.py", "temperature.py")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +50,6 @@ class ArenaSettings:
     max_plies: int = 512
     in_flight: int = 4096
     max_loaded: int | None = None
-
-
-def sample_openings(book: Path, out: Path, *, count: int, seed: int) -> None:
-    """Draw openings from a book and write them (see `book_draw.draw_openings`)."""
-    write_openings(out, draw_openings(book, count=count, seed=seed).openings)
 
 
 def run_arena(
@@ -202,5 +195,4 @@ def run_shape(
 
 def _code() -> str:
     """Fingerprint of the code that decides a game."""
-    folders = sha256_of_tree(*(_PACKAGE / name for name in ("board", "nets", "lc0", "arena")))
-    return "-".join([folders, *(sha256_of(_PACKAGE / "evaluation" / name) for name in _MODULES)])
+    return code_of(__name__)

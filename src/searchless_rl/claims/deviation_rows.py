@@ -311,7 +311,7 @@ EVALUATION = (
         "ten configurations (Table 5)",
         NOT_RELEASED,
         "the same ten; the base at temperatures {arena.base_temperatures} is rated apart",
-        code=("arena.line_ups.sampled_ladder",),
+        code=("arena.pools.sampled_pool",),
         note="the tempered base is this study's control: what sharpening alone does",
     ),
     Difference(

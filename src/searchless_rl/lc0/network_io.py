@@ -16,7 +16,8 @@ from searchless_rl.lc0.families import CHESSFORMER, SE_RESNET, family_of_file
 from searchless_rl.lc0.network_file import NetworkFile
 from searchless_rl.lc0.new_file import blank_file
 from searchless_rl.lc0.rows import Parameters, Row
-from searchless_rl.lc0.wire import encode
+from searchless_rl.lc0.schema import TRAINING_PARAMS
+from searchless_rl.lc0.wire import Message, encode
 from searchless_rl.nets.chessformer import Chessformer
 from searchless_rl.nets.se_resnet import SEResNet
 
@@ -81,7 +82,9 @@ def _check_complete(table: list[Row], parameters: dict[str, nn.Parameter]) -> No
     assert bound == {name: tuple(parameter.shape) for name, parameter in parameters.items()}
 
 
-def save_network(module: nn.Module, path: str | os.PathLike[str]) -> None:
+def save_network(
+    module: nn.Module, path: str | os.PathLike[str], *, training_steps: int | None = None
+) -> None:
     """Write a module as a ``.pb.gz`` that the real lc0 loads; atomic, and equal content gives equal bytes.
 
     For a module from ``load_network``: header, licence, training parameters, unknown fields and heads
@@ -89,6 +92,9 @@ def save_network(module: nn.Module, path: str | os.PathLike[str]) -> None:
     change. Changed tensors are encoded anew, to half a quantisation step; a changed convolution is
     written without batch norm. The heads go back to where they were loaded from. A module built in Python
     gets a header of its own, with the heads vanilla and winner.
+
+    With `training_steps`, the number of optimizer steps that the module has been trained, that number takes
+    the place of the source's training parameters (its steps, losses and accuracy are of another network).
 
     Raises NetworkFileError where a parameter is not finite, TypeError for any other kind of module.
     """
@@ -105,6 +111,8 @@ def save_network(module: nn.Module, path: str | os.PathLike[str]) -> None:
             assert isinstance(module.source, Source)
             source, read = module.source, True
         net = source.file.net.copy()
+        if training_steps is not None:
+            net.values["training_params"] = Message(TRAINING_PARAMS, training_steps=training_steps)
         for row in family.rows(module.config, source.file, source.policy_head, source.value_head):
             values = {name: _to_numpy(parameters[name]) for name in row.shapes()}
             if not (read and _equal(row.read(source.file.net), values)):

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from searchless_rl.nets.precision import strict_float32
+
 
 class OutputError(RuntimeError):
     """A network whose outputs are not finite numbers; the message names its file."""
@@ -38,6 +40,7 @@ class Evaluator:
     """
 
     def __init__(self, network: nn.Module, batch_size: int, device: str | None = None) -> None:
+        strict_float32()
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self.network = network.eval().to(self.device)
         self.batch_size = batch_size

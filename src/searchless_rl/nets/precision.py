@@ -1,10 +1,36 @@
-"""Precision rules shared by the networks: what must not run in bfloat16 under autocast."""
+"""Number formats of the networks: strict float32, bfloat16 where asked for, and what stays float32 then."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+
+def strict_float32() -> None:
+    """Make float32 mean float32 on GPUs too, in this process: no TF32 in convolutions or matrix products.
+
+    PyTorch's default computes float32 convolutions with TF32's ten bits of mantissa. Every place that runs a
+    network calls this first (`Evaluator`, self-play, the control).
+    """
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
+
+
+def resolve_precision(requested: Literal["auto", "float32", "bf16"]) -> Literal["float32", "bf16"]:
+    """The number format networks compute in while they are trained; "auto" is bf16 where it is native.
+
+    Master weights, losses and distributions are float32 either way.
+    """
+    if requested != "auto":
+        return requested
+    if torch.cuda.is_available():
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+    features = torch.cpu.get_capabilities()
+    return "bf16" if features.get("avx512_bf16") or features.get("amx_bf16") else "float32"
 
 
 def widen(x: torch.Tensor) -> torch.Tensor:

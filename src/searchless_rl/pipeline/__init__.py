@@ -1,5 +1,7 @@
 """The pipeline: what each DVC stage runs.
 
-Read `stages` (one thin command per stage), then `arenas`, `recovery` and `requested` (the stages that join
-several packages), `sweep` (cells outside the study) and `fan_out` (several stages at a time).
+Read `stages` (one thin command per stage) beside dvc.yaml, and `layout` (where their files lie); then
+`inputs`, `openings`, `arenas`, `recovery` and `requested` (stages that join several packages) and `sweep`
+(cells outside the study). `fan_out` runs several stages at a time, with `dvc`, `processes` and `lifetime`;
+`timing` records what they cost.
 """

@@ -9,26 +9,15 @@ from typing import Literal
 
 import pandas as pd
 
-from searchless_rl.arena.book import make_book
 from searchless_rl.arena.pools import argmax_pool, sampled_pool, swept_players
 from searchless_rl.arena.results import COLUMNS
-from searchless_rl.arena.stage import SUMMARY, ArenaSettings, run_arena, run_shape, sample_openings
+from searchless_rl.arena.stage import SUMMARY, ArenaSettings, run_arena, run_shape
 from searchless_rl.cells import Cell
 from searchless_rl.files import write_json, write_parquet
 from searchless_rl.params import Params
 from searchless_rl.results.names import BASE, GAMES, SHAPES
 
 StudyArena = Literal["argmax", "swept", "sampled"]
-
-
-def prepare_openings(
-    base: Path, out: Path, *, book: Path | None, count: int, seed: int, batch_size: int
-) -> None:
-    """Write the openings of every arena: a draw from `book`, or where it is None a book the base makes."""
-    if book is None:
-        make_book(base, out, count=count, seed=seed, batch_size=batch_size)
-    else:
-        sample_openings(book, out, count=count, seed=seed)
 
 
 def run_study_arena(
@@ -51,7 +40,7 @@ def run_study_arena(
         name: which.
         params: of the experiment.
         data: where the stages before left their files.
-        openings: see `prepare_openings`.
+        openings: see `openings.prepare_openings`.
         scratch: holds finished games of an unfinished run.
         show_progress: draw progress bars.
 

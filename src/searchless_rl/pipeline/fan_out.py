@@ -8,13 +8,10 @@ several at a time, then the selection, the measurements of what it chose, again 
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -25,14 +22,19 @@ from tqdm import tqdm
 
 from searchless_rl.interruption import Interrupted
 from searchless_rl.params import Params
+from searchless_rl.pipeline import dvc, layout
+from searchless_rl.pipeline.inputs import link_inputs, named_files
+from searchless_rl.pipeline.processes import Runner
+from searchless_rl.progress import Progress
 
 ANCESTORS = ("fetch", "suites", "openings", "warm_start", "tactics_base")
 MEASUREMENTS = ("arena_argmax", "arena_sampled", "arena_swept", "coverage", "evaluate")
 """Of what is selected; the longest first."""
 REPORTS = ("tables", "figures", "sync")
-LOGS = Path("scratch") / "logs"
+LOGS = layout.SCRATCH / "logs"
 LOCK_TRIES = 20
-GRACE = 20.0  # seconds that stages have to end by themselves
+BUSY = ("Unable to acquire lock", "is busy, it is being blocked", "is working here")
+"""What DVC and the stages say where another process is at work."""
 
 
 class FanOutFailure(RuntimeError):
@@ -81,9 +83,15 @@ def run_pipeline(params: Params, jobs: int) -> int:
         How many chains of stages had something to do.
 
     Raises:
-        FanOutFailure: naming the failed chains and their logs.
+        FanOutFailure: naming the failed chains and their logs, or who else is at work here.
+        ValueError: a file that params.yaml names is missing.
+        Interrupted: SIGTERM or SIGHUP asked for the end; what was started is stopped.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, _interrupt)
+    link_inputs(named_files(params), layout.INPUTS)
+    dvc.wait_for_others()
     _dvc("repro", *ANCESTORS)
     due = chains(params, _changed_stages())
     failed = _run_chains(due, jobs, "cells") if due else {}
@@ -98,6 +106,19 @@ def run_pipeline(params: Params, jobs: int) -> int:
     return len(due) + len(measured)
 
 
+def summary(reports: Path, figures: Path) -> str:
+    """Where to look, as the last lines of a run: only what is there is named."""
+    places = {
+        "findings": reports / "findings.md",
+        "tables": reports / "table1.md",
+        "differences from the paper's method": reports / "deviations.md",
+        "figures": figures,
+        "what it cost": reports / "timings.json",
+    }
+    lines = [f"  {what}: {path}" for what, path in places.items() if path.exists()]
+    return "\n".join(["Done.", *lines, "  runs in MLflow: make ui"])
+
+
 def _failure(failed: dict[str, str], total: int) -> FanOutFailure:
     """The failure to raise, after a report on what there is."""
     _report()
@@ -106,99 +127,58 @@ def _failure(failed: dict[str, str], total: int) -> FanOutFailure:
 
 
 def _report() -> None:
-    """Tables and figures of what there is, past DVC, which would miss the rest."""
+    """Build tables and figures from what is there, not through DVC, which would miss the rest."""
     for stage in REPORTS:
         subprocess.run([sys.executable, "-m", "searchless_rl", stage], check=False)
 
 
 def _interrupt(number: int, _frame: object) -> None:
     """End as by the keyboard, so that the stages are stopped too."""
-    raise Interrupted("stopped by SIGTERM", number)
+    raise Interrupted(f"stopped by {signal.Signals(number).name}", number)
 
 
 def _dvc(*arguments: str) -> None:
-    done = subprocess.run(["dvc", *arguments], check=False)
-    if done.returncode:
-        raise FanOutFailure(f"`dvc {' '.join(arguments)}` failed with exit status {done.returncode}")
+    while status := dvc.run(*arguments):
+        if not dvc.others():
+            raise FanOutFailure(f"`dvc {' '.join(arguments)}` failed with exit status {status}")
+        dvc.wait_for_others()
 
 
 def _changed_stages() -> set[str]:
-    done = subprocess.run(["dvc", "status", "--json"], check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise FanOutFailure(f"`dvc status` failed: {done.stderr.strip() or done.stdout.strip()}")
-    return set(json.loads(done.stdout))
+    status, output, errors = dvc.ask("status", "--json")
+    if status:
+        raise FanOutFailure(f"`dvc status` failed: {errors.strip() or output.strip()}")
+    return set(json.loads(output))
 
 
 def _run_chains(due: list[Chain], jobs: int, what: str) -> dict[str, str]:
     """Run every chain; name -> reason of those that failed."""
     LOGS.mkdir(parents=True, exist_ok=True)
-    runner, failed = _Runner(), dict[str, str]()
-    with ThreadPoolExecutor(jobs) as pool, runner, tqdm(total=len(due), desc=what) as bar:
-        futures = {pool.submit(runner.run, chain): chain for chain in due}
+    runner, failed = Runner(), dict[str, str]()
+    with ThreadPoolExecutor(jobs) as pool, runner, Progress(what, len(due), "chain") as progress:
+        futures = {pool.submit(_run_chain, chain, runner): chain for chain in due}
         for future in as_completed(futures):
-            reason = future.result()
+            name, reason = futures[future].name, future.result()
             if reason is not None:
-                failed[futures[future].name] = reason
-                bar.write(f"{futures[future].name} failed: {reason}", file=sys.stderr)
-            bar.update()
+                failed[name] = reason
+                tqdm.write(f"{name} failed: {reason}", file=sys.stderr)
+            progress.update()
     return failed
 
 
-def _group_exists(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-class _Runner:
-    """Runs chains and, when it is left early, stops what it has started."""
-
-    def __init__(self) -> None:
-        self._processes: set[subprocess.Popen[bytes]] = set()
-        self._stopping = threading.Event()
-
-    def __enter__(self) -> _Runner:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._stopping.set()
-            for number, patience in ((signal.SIGTERM, GRACE), (signal.SIGKILL, GRACE)):
-                groups = [process.pid for process in list(self._processes)]
-                for group in groups:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(group, number)
-                deadline = time.monotonic() + patience
-                while any(_group_exists(group) for group in groups) and time.monotonic() < deadline:
-                    time.sleep(0.05)
-
-    def run(self, chain: Chain) -> str | None:
-        """Run the stages of a chain; the reason of its failure, or None."""
-        log = LOGS / f"{chain.name.replace(' ', '-')}.log"
-        log.unlink(missing_ok=True)
-        for stage in chain.stages:
-            for _ in range(LOCK_TRIES):
-                if self._stopping.is_set():
-                    return "stopped"
-                status = self._run_stage(stage, log)
-                if status == 0 or "Unable to acquire lock" not in log.read_text(errors="replace"):
-                    break
-                log.unlink()
-                time.sleep(1.0)
-            if status:
-                return f"{stage} ended with exit status {status}; see {log}"
-        return None
-
-    def _run_stage(self, stage: str, log: Path) -> int:
-        with log.open("ab") as stream:
-            # A session of its own: an interrupt from the keyboard reaches us, and we stop the stages.
-            process = subprocess.Popen(
-                ["dvc", "repro", "-s", stage], stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
-            )
-            self._processes.add(process)
-            try:
-                return process.wait()
-            finally:
-                self._processes.discard(process)
+def _run_chain(chain: Chain, runner: Runner) -> str | None:
+    """Run the stages of a chain; the reason of its failure, or None."""
+    log = LOGS / f"{chain.name.replace(' ', '-')}.log"
+    log.unlink(missing_ok=True)
+    for stage in chain.stages:
+        for _ in range(LOCK_TRIES):
+            status = runner.run(dvc.command("repro", "-s", stage), log, dvc.environment())
+            if status is None:
+                return "stopped"
+            if status == 0 or not any(text in log.read_text(errors="replace") for text in BUSY):
+                break
+            log.unlink()
+            time.sleep(1.0)
+        if status:
+            return f"{stage} ended with exit status {status}; see {log}"
+    return None

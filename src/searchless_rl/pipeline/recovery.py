@@ -16,6 +16,7 @@ from searchless_rl.files import write_atomically, write_parquet
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.params import Params
+from searchless_rl.pipeline import layout
 from searchless_rl.results.names import BASE
 from searchless_rl.suites.files import read_suite
 
@@ -80,22 +81,22 @@ def run_recovery_stage(params: Params, data: Path, out: Path) -> None:
     Raises:
         ValueError, OSError: a stage before is missing, or the engine of `stockfish.path` cannot be used.
     """
-    selection = data / "selected" / "selection.json"
+    selection = layout.selection(data)
     try:
         chosen = json.loads(selection.read_text(encoding="utf-8"))
         cells = {role: chosen[arm]["cell"] for role, arm in ANCHORS.items()}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{selection}: not readable ({error!r}); run the stage select") from error
-    folders = {BASE: data / "evaluated" / BASE}
-    weights = {BASE: data / "base" / "base.pb.gz"}
+    folders = {BASE: layout.evaluated(BASE, data)}
+    weights = {BASE: layout.chosen(BASE, data)}
     for role, arm in ANCHORS.items():
-        folders[cells[role]] = data / "evaluated" / f"selected-{arm}"
-        weights[cells[role]] = data / "selected" / f"{arm}.pb.gz"
+        folders[cells[role]] = layout.evaluated(f"selected-{arm}", data)
+        weights[cells[role]] = layout.chosen(f"selected-{arm}", data)
     run_recovery(folders, SUITE, out / POSITIONS)
     stockfish = params.stockfish
     run_candidates(
         out / POSITIONS,
-        data / "suites" / f"{SUITE}.csv",
+        layout.suite(SUITE, data),
         weights,
         out / CANDIDATES,
         forward=cells[FORWARD],

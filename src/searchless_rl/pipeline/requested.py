@@ -15,9 +15,28 @@ from searchless_rl.evaluation.coverage_stage import run_coverage
 from searchless_rl.evaluation.stage import DEEP_SUITES, run_tactics
 from searchless_rl.params import Params
 from searchless_rl.results.names import BASE
-from searchless_rl.selfplay.stage import make_warm_start, train_cell
+from searchless_rl.selfplay.stage import train_cell
+from searchless_rl.selfplay.warm_start import make_warm_start
 
 WARM_START = "warm_start.json"
+
+
+def require_inputs(*, base: Path, suites: Path, openings: Path, tabiyas: Path) -> None:
+    """Look for everything that the cell is trained and measured with, before hours are spent on training.
+
+    Raises:
+        ValueError: files that are missing, each with the command that makes it.
+    """
+    makers = {base: "fetch", suites / "main.csv": "suites", openings: "openings"}
+    missing = [
+        f"{path} is missing: `searchless {name}` makes it"
+        for path, name in makers.items()
+        if not path.exists()
+    ]
+    if not tabiyas.exists():
+        missing.append(f"{tabiyas} is missing: `git checkout {tabiyas}` restores it")
+    if missing:
+        raise ValueError("\n".join(missing))
 
 
 def train_requested(
@@ -32,6 +51,7 @@ def train_requested(
         full_moves=params.selfplay.warm_start_moves,
         seed=params.seed,
         batch_size=params.evaluation.batch_size,
+        show_progress=show_progress,
     )
     train_cell(
         params.cell,

@@ -1,4 +1,8 @@
-"""The commands that are stages of the pipeline, one thin function each."""
+"""The commands that are stages of the pipeline, one thin function each.
+
+What a function imports in its body is what its stage runs: the dependencies in dvc.yaml are derived from it
+(`searchless_rl.code`), and small stages do not wait seconds for torch and Lightning.
+"""
 
 from __future__ import annotations
 
@@ -6,71 +10,42 @@ import argparse
 import sys
 from pathlib import Path
 
-# Imports of the heavy parts stay inside: small stages must not wait seconds for torch and Lightning.
 from searchless_rl.params import Params, load_params
+from searchless_rl.pipeline import layout
 
-DATA = Path("data")
-OPENINGS = DATA / "book" / "openings.csv"
-TABIYAS = DATA / "openings" / "tabiyas.csv"
+PENDING = 75
+"""Exit status of a synchronization that left runs pending: EX_TEMPFAIL of sysexits.h."""
 
 
 def scratch() -> Path:
     """Unfinished cells; of the main checkout, so that a throw-away workspace loses nothing."""
     from searchless_rl.checkout import main_checkout
 
-    return main_checkout(Path.cwd()) / "scratch"
+    return main_checkout(Path.cwd()) / layout.SCRATCH
 
 
 def set_threads(params: Params) -> None:
+    """Compute with as many threads as the parameters say."""
     import torch
 
     torch.set_num_threads(params.threads)
 
 
-def base_path() -> Path:
-    """The fetched copy of the base network, whatever `base` names."""
-    return DATA / "base" / "base.pb.gz"
-
-
-STAGES = (
-    *("fetch", "suites", "warm-start", "train", "tactics", "openings", "control", "cell", "select"),
-    *("evaluate", "coverage", "arena", "recovery", "tables", "figures", "sync"),
-)
-"""Commands that are stages of the pipeline; their cost is recorded."""
-
-
 def timings() -> Path:
+    """Where each stage leaves what it cost."""
     return scratch() / "timings"
 
 
-def label(arguments: argparse.Namespace) -> str:
-    """A stage's name as in dvc.yaml: train@CELL."""
-    given = [getattr(arguments, name, None) for name in ("seed", "cell", "model", "name")]
-    return "@".join([arguments.command, *(str(value) for value in given if value is not None)])
-
-
-def write_timings(params: Params) -> None:
-    from searchless_rl.files import write_json
-    from searchless_rl.pipeline.timing import collect
-    from searchless_rl.results.names import COVERED, EVALUATED
-
-    names = [
-        "fetch",
-        "suites",
-        *(f"warm-start@{seed}" for seed in params.grid.warm_starts.values()),
-    ]
-    names += [
-        "tactics@base",
-        *(f"{stage}@{cell}" for stage in ("train", "tactics") for cell in params.grid.cells),
-    ]
-    names += ["openings", "control", "cell", "select"]
-    names += [f"evaluate@{model}" for model in EVALUATED] + [f"coverage@{model}" for model in COVERED]
-    names += ["arena@argmax", "arena@swept", "arena@sampled", "recovery", "tables", "figures", "sync"]
-    write_json(Path("reports") / params.scale / "timings.json", collect(timings(), names, around="fan-out"))
-
-
 def interactive() -> bool:
+    """Whether someone may be looking at a progress bar."""
     return sys.stderr.isatty()
+
+
+def inputs(arguments: argparse.Namespace) -> None:
+    """Link the files that params.yaml names to where the stages that read them look for changes."""
+    from searchless_rl.pipeline.inputs import link_inputs, named_files
+
+    link_inputs(named_files(load_params()), layout.INPUTS)
 
 
 def fetch(arguments: argparse.Namespace) -> None:
@@ -78,33 +53,34 @@ def fetch(arguments: argparse.Namespace) -> None:
     from searchless_rl.suites.fetch_stage import fetch_base, fetch_game_moves, fetch_named
 
     if arguments.name == "histories":
-        print(fetch_game_moves(load_params().suites.source, DATA))
+        print(fetch_game_moves(load_params().suites.source, layout.DATA))
     elif arguments.name:
-        print(fetch_named(arguments.name, DATA))
+        print(fetch_named(arguments.name, layout.DATA))
     else:
-        fetch_base(load_params().base, DATA)
+        fetch_base(load_params().base, layout.DATA)
 
 
 def suites(arguments: argparse.Namespace) -> None:
     """Build the puzzle suites."""
     from searchless_rl.suites.stage import make_suites
 
-    make_suites(load_params().suites, DATA / "suites")
+    make_suites(load_params().suites, layout.SUITES)
 
 
 def warm_start(arguments: argparse.Namespace) -> None:
     """Play the warm-start games of a seed."""
-    from searchless_rl.selfplay.stage import make_warm_start
+    from searchless_rl.selfplay.warm_start import make_warm_start
 
     params = load_params()
     set_threads(params)
     make_warm_start(
-        base_path(),
-        DATA / "warm_start" / f"s{arguments.seed}.json",
+        layout.BASE,
+        layout.warm_start(arguments.seed),
         games=params.selfplay.games,
         full_moves=params.selfplay.warm_start_moves,
         seed=arguments.seed,
         batch_size=params.evaluation.batch_size,
+        show_progress=True,
     )
 
 
@@ -119,11 +95,11 @@ def train(arguments: argparse.Namespace) -> None:
     train_cell(
         cell,
         params.selfplay,
-        base=base_path(),
-        warm_start=DATA / "warm_start" / f"s{cell.seed}.json",
-        out=DATA / "cells" / cell.id,
+        base=layout.BASE,
+        warm_start=layout.warm_start(cell.seed),
+        out=layout.cell(cell.id),
         scratch=scratch() / "cells" / cell.id,
-        show_progress=interactive(),
+        show_progress=True,
     )
 
 
@@ -134,15 +110,15 @@ def tactics(arguments: argparse.Namespace) -> None:
 
     params = load_params()
     if arguments.model == "base":
-        weights = base_path()
+        weights = layout.BASE
     else:
-        weights = DATA / "cells" / Cell.parse(arguments.model).id / "weights.pb.gz"
+        weights = layout.cell(Cell.parse(arguments.model).id) / layout.WEIGHTS
     set_threads(params)
     run_tactics(
         weights,
-        DATA / "suites",
+        layout.SUITES,
         params.evaluation.suites,
-        DATA / "tactics" / arguments.model,
+        layout.tactics(arguments.model),
         batch_size=params.evaluation.batch_size,
         show_progress=interactive(),
     )
@@ -150,18 +126,19 @@ def tactics(arguments: argparse.Namespace) -> None:
 
 def cell(arguments: argparse.Namespace) -> None:
     """Train and score the one cell of the top-level keys term, tau, beta, seed and variant."""
-    from searchless_rl.pipeline.requested import measure_requested, train_requested
+    from searchless_rl.pipeline.requested import measure_requested, require_inputs, train_requested
 
     params = load_params()
+    require_inputs(base=layout.BASE, suites=layout.SUITES, openings=layout.OPENINGS, tabiyas=layout.TABIYAS)
     set_threads(params)
-    out, folder = DATA / "requested", scratch() / "requested" / params.cell.id
-    train_requested(params, base=base_path(), out=out, scratch=folder, show_progress=interactive())
+    out, folder = layout.REQUESTED, scratch() / "requested" / params.cell.id
+    train_requested(params, base=layout.BASE, out=out, scratch=folder, show_progress=True)
     measure_requested(
         params,
-        base=base_path(),
-        suites=DATA / "suites",
-        openings=OPENINGS,
-        tabiyas=TABIYAS,
+        base=layout.BASE,
+        suites=layout.SUITES,
+        openings=layout.OPENINGS,
+        tabiyas=layout.TABIYAS,
         out=out,
         scratch=folder,
         show_progress=interactive(),
@@ -170,13 +147,13 @@ def cell(arguments: argparse.Namespace) -> None:
 
 def openings(arguments: argparse.Namespace) -> None:
     """Draw the arena's openings from a book, or let the base make them."""
-    from searchless_rl.pipeline.arenas import prepare_openings
+    from searchless_rl.pipeline.openings import prepare_openings
 
     params = load_params()
     set_threads(params)
     prepare_openings(
-        base_path(),
-        OPENINGS,
+        layout.BASE,
+        layout.OPENINGS,
         book=None if params.arena.book is None else Path(params.arena.book),
         count=params.arena.openings,
         seed=params.arena.seed,
@@ -193,19 +170,17 @@ def control(arguments: argparse.Namespace) -> None:
     train_control(
         params.selfplay,
         seed=params.control.seed,
-        base=base_path(),
-        suites=DATA / "suites",
-        out=DATA / "control",
+        base=layout.BASE,
+        suites=layout.SUITES,
+        out=layout.CONTROL,
         scratch=scratch() / "control",
-        show_progress=interactive(),
+        show_progress=True,
     )
 
 
 def _chosen_weights(model: str) -> Path:
     """The network file behind "base", "control", "selected-ARM" and "headline-ARM"."""
-    group, _, arm = model.partition("-")
-    known = {"base": base_path(), "control": DATA / "control" / "weights.pb.gz"}
-    weights = known.get(model) or DATA / group / f"{arm}.pb.gz"
+    weights = layout.chosen(model)
     if not weights.exists():
         raise ValueError(f"model {model!r}: {weights} is missing; `dvc repro` makes what dvc.yaml names")
     return weights
@@ -219,9 +194,9 @@ def evaluate(arguments: argparse.Namespace) -> None:
     set_threads(params)
     run_tactics(
         _chosen_weights(arguments.model),
-        DATA / "suites",
+        layout.SUITES,
         DEEP_SUITES,
-        DATA / "evaluated" / arguments.model,
+        layout.evaluated(arguments.model),
         batch_size=params.evaluation.batch_size,
         show_progress=interactive(),
     )
@@ -237,8 +212,8 @@ def coverage(arguments: argparse.Namespace) -> None:
     run_coverage(
         _chosen_weights(model if model == "base" else f"headline-{model}"),
         model,
-        TABIYAS,
-        DATA / "coverage" / model,
+        layout.TABIYAS,
+        layout.coverage(model),
         policies=policies_of(model),
         plies=params.coverage.plies,
         mass_floor=params.coverage.mass_floor,
@@ -253,7 +228,7 @@ def recovery(arguments: argparse.Namespace) -> None:
 
     params = load_params()
     set_threads(params)
-    run_recovery_stage(params, DATA, DATA / "recovery")
+    run_recovery_stage(params, layout.DATA, layout.RECOVERY)
 
 
 def arena(arguments: argparse.Namespace) -> None:
@@ -265,8 +240,8 @@ def arena(arguments: argparse.Namespace) -> None:
     run_study_arena(
         arguments.name,
         params,
-        DATA,
-        OPENINGS,
+        layout.DATA,
+        layout.OPENINGS,
         scratch=scratch() / "arena" / arguments.name,
         show_progress=interactive(),
     )
@@ -276,7 +251,7 @@ def select(arguments: argparse.Namespace) -> None:
     """Choose each arm's beta on the selection suite."""
     from searchless_rl.results.selection import select_models
 
-    select_models(load_params(), DATA)
+    select_models(load_params(), layout.DATA)
 
 
 def tables(arguments: argparse.Namespace) -> None:
@@ -285,8 +260,9 @@ def tables(arguments: argparse.Namespace) -> None:
     from searchless_rl.reports.stage import build_tables
 
     params = load_params()
-    build_tables(params, DATA, Path("reports") / params.scale)
-    build_claims(params, DATA, Path("reports") / params.scale)
+    out = layout.reports(params.scale)
+    build_tables(params, layout.DATA, out)
+    build_claims(params, layout.DATA, out)
 
 
 def figures(arguments: argparse.Namespace) -> None:
@@ -294,16 +270,24 @@ def figures(arguments: argparse.Namespace) -> None:
     from searchless_rl.reports.stage import build_figures
 
     params = load_params()
-    build_figures(params, DATA, Path("paper_figures") / params.scale)
+    build_figures(params, layout.DATA, layout.figures(params.scale))
 
 
-def sync(arguments: argparse.Namespace) -> None:
-    """Mirror finished files into MLflow; what is pending is listed and can be synced later."""
+def sync(arguments: argparse.Namespace) -> int:
+    """Mirror finished files into MLflow; what is pending is listed and can be synced later.
+
+    With runs pending the exit status is 75 (try again later); as a stage of the pipeline, 0 all the same.
+    """
     from searchless_rl.files import write_atomically
+    from searchless_rl.pipeline.timing import write_timings
     from searchless_rl.tracking import sync as sync_runs
+    from searchless_rl.unfinished import drop_results
 
     params = load_params()
     report = sync_runs(params, Path.cwd())
-    write_atomically(Path("reports") / params.scale / "sync.json", report.to_json())
+    out = layout.reports(params.scale)
+    write_atomically(out / "sync.json", report.to_json())
     print(report.message)
-    write_timings(params)
+    write_timings(timings(), out, params)
+    drop_results(scratch())  # the pipeline has stored them
+    return PENDING if report.pending and not arguments.stage else 0

@@ -1,8 +1,14 @@
-"""Cells tried outside the grid: other seeds, other settings. They are reported, and decide nothing."""
+"""Cells tried outside the grid: other seeds, other settings. They are reported, and decide nothing.
+
+`searchless sweep` alone writes reports/SCALE/sweep.csv. Each row says what it was made with: the revision of
+the code, a fingerprint of the parameters, and those that differ from the scale's own file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,19 +17,28 @@ import pandas as pd
 
 from searchless_rl.cells import Cell
 from searchless_rl.evaluation.stage import run_tactics
-from searchless_rl.files import write_atomically
+from searchless_rl.files import flatten, sha256_of, write_atomically
 from searchless_rl.params import Params
 from searchless_rl.pipeline.requested import train_requested
 from searchless_rl.results.models import read_cell
 from searchless_rl.results.names import identity
 
 KEYS = ("games", "steps", "warmup_steps", "ema_decay", "precision")
+SECTIONS = {"base", "threads", "suites", "selfplay", "evaluation"}
+"""Parameters on which the figures of a row depend, beside its cell."""
+FIGURES = ("k", "n", "accuracy", "low", "high", "geometric_mean", "arithmetic_mean")
+
+
+class SweepError(ValueError):
+    """A sweep.csv that no row can be added to."""
 
 
 def run_sweep(
     params: Params,
     wanted: Sequence[Cell],
     *,
+    usual: Params,
+    revision: str,
     base: Path,
     suites: Path,
     scratch: Path,
@@ -32,8 +47,24 @@ def run_sweep(
 ) -> None:
     """Train and measure each cell under `params`, and add or replace its row in `report` (CSV) as it is done.
 
-    A row is known by its cell and settings; rows of other settings stay.
+    A row is known by its cell and parameters; rows of other parameters stay.
+
+    Args:
+        params: of every cell.
+        wanted: the cells.
+        usual: the parameters of the scale's own file, of which the differences are recorded.
+        revision: of the code.
+        base: the base network.
+        suites: folder of the puzzle suites.
+        scratch: holds unfinished cells.
+        report: the CSV.
+        show_progress: with bars on stderr.
+
+    Raises:
+        SweepError: `report` was written with other columns; nothing is trained.
     """
+    origin = {"revision": revision, **fingerprint(params, base), "changed": changed(params, usual)}
+    _read(report)
     for cell in wanted:
         asked = params.model_copy(update=asdict(cell))
         out = scratch / cell.id / "out"
@@ -47,33 +78,59 @@ def run_sweep(
             batch_size=asked.evaluation.batch_size,
             show_progress=show_progress,
         )
-        _add_row(report, _row(asked, cell, out))
+        add_row(report, _row(asked, cell, out, origin))
 
 
-def _row(params: Params, cell: Cell, out: Path) -> dict[str, Any]:
+def fingerprint(params: Params, base: Path) -> dict[str, str]:
+    """SHA-256 of the parameters that a row depends on, and of the base; the first 12 digits of each."""
+    text = json.dumps(params.model_dump(mode="json", include=SECTIONS), sort_keys=True)
+    return {
+        "params_sha256": hashlib.sha256(text.encode()).hexdigest()[:12],
+        "base_sha256": sha256_of(base)[:12],
+    }
+
+
+def changed(params: Params, usual: Params) -> str:
+    """What differs from the scale's own file, as ``selfplay.steps=600 selfplay.games=256``; may be empty."""
+    here, there = (flatten(each.model_dump(mode="json", include=SECTIONS)) for each in (params, usual))
+    return " ".join(f"{key}={here[key]}" for key in here if here[key] != there.get(key))
+
+
+def _row(params: Params, cell: Cell, out: Path, origin: Mapping[str, str]) -> dict[str, Any]:
     model = read_cell(out, out / "tactics", cell)
     settings = {key: getattr(params.selfplay, key) for key in KEYS}
-    rates = params.selfplay.learning_rates.model_dump()
+    rates = {f"rate_{role}": rate for role, rate in params.selfplay.learning_rates.model_dump().items()}
     figures = {
-        f"{suite}_{key}": model.figure(suite, key)
-        for suite in params.evaluation.suites
-        for key in ("k", "n", "accuracy", "low", "high", "geometric_mean", "arithmetic_mean")
+        f"{suite}_{key}": model.figure(suite, key) for suite in params.evaluation.suites for key in FIGURES
     }
     final = {f"final_{key}": value for key, value in model.final.items()}
-    return (
-        identity(cell.id)
-        | settings
-        | {f"rate_{role}": rate for role, rate in rates.items()}
-        | figures
-        | final
+    return {**identity(cell.id), **origin, **settings, **rates, **figures, **final}
+
+
+def add_row(report: Path, row: Mapping[str, Any]) -> None:
+    """Add a row to the CSV, in place of one with the same cell and fingerprints; sorted by these.
+
+    Raises:
+        SweepError: it was written with other columns.
+    """
+    keys = ["model", "params_sha256", "base_sha256"]
+    rows = pd.concat([_read(report), pd.DataFrame([row])], ignore_index=True).drop_duplicates(
+        keys, keep="last"
     )
+    write_atomically(report, rows.sort_values(keys).to_csv(index=False, lineterminator="\n"))
 
 
-def _add_row(report: Path, row: dict[str, Any]) -> None:
-    fresh = pd.DataFrame([row])
-    keys = ["model", *KEYS, *(name for name in fresh.columns if name.startswith("rate_"))]
-    if report.exists():
-        before = pd.read_csv(report)
-        fresh = pd.concat([before, fresh], ignore_index=True).drop_duplicates(keys, keep="last")
-    text = fresh.sort_values(keys).to_csv(index=False, lineterminator="\n")
-    write_atomically(report, text)
+def _read(report: Path) -> pd.DataFrame:
+    if not report.exists():
+        return pd.DataFrame()
+    rows = pd.read_csv(
+        report, dtype={"revision": str, "params_sha256": str, "base_sha256": str, "changed": str}
+    )
+    missing = [name for name in ("revision", "params_sha256", "base_sha256", "changed") if name not in rows]
+    if missing:
+        cells = " ".join(map(str, rows["model"])) if "model" in rows else "CELL ..."
+        raise SweepError(
+            f"{report}: an older version wrote it, without {', '.join(missing)}. Delete it and make its rows "
+            f"again: `searchless sweep {cells}`"
+        )
+    return rows

@@ -8,48 +8,71 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytorch_lightning as pl
-import torch
 from pytorch_lightning.plugins.io import TorchCheckpointIO
-from tqdm import tqdm
 
-from searchless_rl.files import atomic_writer
 from searchless_rl.interruption import StopRequest
+from searchless_rl.progress import Progress
+from searchless_rl.selfplay.checkpoint import read_checkpoint, require_optimizer, usable, write_checkpoint
 from searchless_rl.selfplay.module import SelfPlayModule
+from searchless_rl.unfinished import CannotContinue
+
+KEYS = ("state_dict", "optimizer_states", "lr_schedulers", "loops", "games", "statistics", "micro_batch")
+"""Parts of a checkpoint without which a cell cannot go on."""
 
 
-class WholeCheckpoints(TorchCheckpointIO):
-    """Checkpoints written aside, synced and renamed: a full disk or a kill leaves the old one."""
+class CheckpointFiles(TorchCheckpointIO):
+    """Lightning's checkpoints as the files of `selfplay.checkpoint`: whole, hashed, and never executed."""
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | os.PathLike[str], storage_options: Any = None
     ) -> None:
         """Write `checkpoint` to `path`, whole or not at all."""
-        with atomic_writer(Path(path)) as stream:
-            torch.save(checkpoint, stream)
+        write_checkpoint(Path(path), checkpoint)
+
+    def load_checkpoint(
+        self, path: str | os.PathLike[str], map_location: Any = None, weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        """Read a checkpoint onto the CPU, whatever Lightning asks for; it is held against its hash.
+
+        Raises:
+            CannotContinue: it is damaged or not one of a cell.
+        """
+        checkpoint = read_checkpoint(Path(path), KEYS)
+        with usable(Path(path)):
+            for optimizer in checkpoint["optimizer_states"]:
+                require_optimizer(optimizer)
+        return checkpoint
 
 
 class MetricsWriter(pl.Callback):
-    """One JSON line per optimizer step, ``step`` counting from 1; a resumed run continues the file."""
+    """One JSON line per optimizer step, ``step`` counting from 1; a resumed run continues the file.
+
+    Attributes:
+        started: whether training has begun, with everything restored that it resumes from.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._stream: IO[str] | None = None
+        self.started = False
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Cut the file back to the step training starts from, a torn last line included.
 
         It is cut in place: a kill at any instant leaves the lines that the checkpoint counts on.
+
+        Raises:
+            CannotContinue: lines are missing.
         """
         kept = self._path.read_bytes().splitlines(keepends=True) if self._path.exists() else []
         kept = kept[: trainer.global_step]
         if len(kept) != trainer.global_step or any(not line.endswith(b"\n") for line in kept):
-            raise ValueError(
-                f"{self._path}: fewer lines than the {trainer.global_step} steps of the checkpoint "
-                f"beside it; delete {self._path.parent} to start the cell again"
-            )
+            reason = f"fewer lines than the {trainer.global_step} steps of the checkpoint beside it"
+            raise CannotContinue.from_file(self._path, reason)
         if kept:
             os.truncate(self._path, sum(map(len, kept)))
         self._stream = self._path.open("a" if kept else "w", encoding="utf-8")
+        self.started = True
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -61,7 +84,7 @@ class MetricsWriter(pl.Callback):
         self._stream.write(json.dumps(line, allow_nan=False) + "\n")
 
     def sync(self) -> None:
-        """Everything written so far is on disk when this returns."""
+        """Return when everything written so far is on disk."""
         if self._stream is not None:
             self._stream.flush()
             os.fsync(self._stream.fileno())
@@ -77,7 +100,7 @@ class MetricsWriter(pl.Callback):
 class Checkpointer(pl.Callback):
     """Every `every` steps, one checkpoint that replaces the last; metrics reach the disk before it.
 
-    When a signal asks for the end, the step in work is finished and saved, and training stops.
+    After a stopping signal the step in work is finished and saved, and training ends.
     """
 
     def __init__(self, path: Path, every: int, metrics: MetricsWriter, stop: StopRequest) -> None:
@@ -90,33 +113,33 @@ class Checkpointer(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Save where it is due."""
-        asked = self._stop.signal is not None
-        if asked or trainer.global_step % self._every == 0 or trainer.global_step == trainer.max_steps:
+        stopping = self._stop.signal is not None
+        if stopping or trainer.global_step % self._every == 0 or trainer.global_step == trainer.max_steps:
             self._metrics.sync()
             trainer.save_checkpoint(self._path)
-        if asked:
+        if stopping:
             trainer.should_stop = True
 
 
-class Progress(pl.Callback):
-    """A progress bar over the optimizer steps."""
+class StepProgress(pl.Callback):
+    """Progress over the optimizer steps."""
 
     def __init__(self, label: str) -> None:
         self._label = label
-        self._bar: tqdm[Any] | None = None
+        self._progress: Progress | None = None
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Open the bar at the step training starts from."""
-        self._bar = tqdm(total=trainer.max_steps, initial=trainer.global_step, desc=self._label, unit="step")
+        """Begin at the step training starts from."""
+        self._progress = Progress(self._label, trainer.max_steps, "step", initial=trainer.global_step)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Advance."""
-        if self._bar is not None:
-            self._bar.update()
+        """Advance by a step."""
+        if self._progress is not None:
+            self._progress.update()
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        """Close the bar."""
-        if self._bar is not None:
-            self._bar.close()
+        """End the display."""
+        if self._progress is not None:
+            self._progress.__exit__(None, None, None)

@@ -1,12 +1,14 @@
-"""Move distributions over legal moves only, in float32 log space.
+"""Move distributions over legal moves only, in float32 log space, and the random numbers of their draws.
 
 A position's L legal moves sit in columns 0..L-1 of a padded row; padding has log-probability 0 and is
-taken out by the mask, so that nothing is infinite and no gradient is NaN.
+taken out by the mask, so that nothing is infinite and no gradient is NaN. Random numbers have addresses:
+there is no state to save, and nothing that games or processes share.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 import torch
@@ -50,26 +52,27 @@ class LegalRows:
 
 def log_normalize(scores: Tensor, mask: Tensor) -> Tensor:
     """Log-softmax over the masked columns of [B, L] scores; 0 elsewhere."""
-    return torch.log_softmax(scores.masked_fill(~mask, -torch.inf), dim=1).masked_fill(~mask, 0.0)
+    normal: Tensor = torch.log_softmax(scores.masked_fill(~mask, -torch.inf), dim=1)
+    return normal.masked_fill(~mask, 0.0)
 
 
 def entropy(log_policy: Tensor, mask: Tensor) -> Tensor:
-    """Shannon entropy in nats, [B]."""
+    """H(π) = −Σ π log π in nats, [B] (paper section 2.1)."""
     return -(log_policy.exp() * log_policy * mask).sum(1)
 
 
 def kl_divergence(log_p: Tensor, log_q: Tensor, mask: Tensor) -> Tensor:
-    """KL(p‖q) in nats, [B]: the expectation under the first argument."""
+    """KL(p‖q) = Σ p log(p/q) in nats, [B]: the expectation under the first argument (paper section 2.2)."""
     return (log_p.exp() * (log_p - log_q) * mask).sum(1)
 
 
 def wdl_entropy(wdl: Tensor) -> Tensor:
-    """Entropy in nats, 0 to ln 3, of win/draw/loss probabilities [B, 3]: the adaptive τ (section 2.3)."""
+    """τ(s) = H(p(s)) in nats, 0 to ln 3, of win/draw/loss probabilities [B, 3] (paper equation 5), [B]."""
     return torch.special.entr(wdl).sum(1)
 
 
 def temper(log_policy: Tensor, mask: Tensor, tau: Tensor) -> Tensor:
-    """Log μ with μ ∝ π^(1/τ), [B, L].
+    """Log μ with μ ∝ π^(1/τ), [B, L] (paper equation 6).
 
     Args:
         log_policy: [B, L] log π.
@@ -78,6 +81,26 @@ def temper(log_policy: Tensor, mask: Tensor, tau: Tensor) -> Tensor:
     """
     top = log_policy.masked_fill(~mask, -torch.inf).amax(1, keepdim=True)
     return log_normalize((log_policy - top) / tau.clamp(min=1e-8)[:, None], mask)
+
+
+class Stream(IntEnum):
+    """What a stream of random numbers is for; part of its address."""
+
+    WARM_START_LENGTH = 1
+    WARM_START_MOVES = 2
+    SELF_PLAY = 3
+    ROOT_LENGTH = 4
+    ROOT_MOVES = 5
+
+
+def uniforms(stream: Stream, seed: int, step: int, count: int, ply: int | None = None) -> np.ndarray:
+    """float64 [count] in [0, 1): the numbers of one step, game by game.
+
+    They depend on (stream, seed, step, ply where there are several in a step) and the game's place alone, so
+    that a run that is interrupted and resumed, or split over processes, draws the same.
+    """
+    address = [int(stream), seed, step] + ([] if ply is None else [ply])
+    return np.random.default_rng(address).random(count)
 
 
 def sample(log_mu: Tensor, mask: Tensor, uniform: np.ndarray) -> Tensor:

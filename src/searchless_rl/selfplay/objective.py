@@ -1,4 +1,4 @@
-"""The objective of one self-play step (paper section 2.3 and appendix E).
+"""The objective of one self-play step (paper section 2.3, equation 7, and appendix E).
 
     L(θ) = mean[-ρ·A·log π_θ(a|s)] + β·mean[R] + c_v·mean[ρ·CE(target, p_θ(s))]
 
@@ -24,7 +24,7 @@ class Transitions(NamedTuple):
 
     Attributes:
         action: int64 [B] column of the move played.
-        weight: [B] ρ, truncated importance weights.
+        rho: [B] truncated importance weights.
         advantage: [B] A, in [-1, 1].
         target: [B, 3] win/draw/loss target from the mover's view.
         log_base: [B, L] log π_base, or None where the term needs none.
@@ -32,7 +32,7 @@ class Transitions(NamedTuple):
     """
 
     action: Tensor
-    weight: Tensor
+    rho: Tensor
     advantage: Tensor
     target: Tensor
     log_base: Tensor | None
@@ -50,29 +50,29 @@ class Losses(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Weights:
-    """What the parts of the objective are weighed with.
+class Coefficients:
+    """Factors of the parts of the objective.
 
     Attributes:
-        beta: of the exploration term.
-        value: c_v.
+        beta: β, of the exploration term.
+        c_v: of the value loss.
         base_wdl: of the KL between the WDL of base and online network; 0 in the paper.
         reverse_floor: least probability inside the reverse KL; 0 in the paper.
     """
 
     beta: float
-    value: float
+    c_v: float
     base_wdl: float = 0.0
     reverse_floor: float = 0.0
 
 
 def score(wdl: Tensor) -> Tensor:
-    """Expected score W + D/2 in [0, 1], [B]."""
+    """Expected score v = W + D/2 in [0, 1], [B] (paper appendix A)."""
     return wdl[:, 0] + wdl[:, 1] / 2
 
 
 def importance_weight(log_policy: Tensor, log_mu: Tensor, action: Tensor, cap: float | None) -> Tensor:
-    """ρ = min(cap, π_θ(a|s)/μ(a|s)), [B] (V-trace truncation, paper appendix E); 1 without a cap."""
+    """ρ(s, a) = min(cap, π_θ(a|s)/μ(a|s)), [B] (V-trace truncation, paper appendix E); 1 without a cap."""
     if cap is None:
         return torch.ones_like(log_policy[:, 0])
     column = action[:, None]
@@ -80,7 +80,7 @@ def importance_weight(log_policy: Tensor, log_mu: Tensor, action: Tensor, cap: f
 
 
 def value_target(successor_wdl: Tensor, ending: np.ndarray, capped: np.ndarray) -> Tensor:
-    """Win/draw/loss target at s from the mover's view, [B, 3].
+    """Win/draw/loss target p̂(s) from the mover's view, [B, 3] (paper appendix E).
 
     Args:
         successor_wdl: [B, 3] EMA distribution at s′, from the opponent's view (read where the game goes on).
@@ -96,6 +96,26 @@ def value_target(successor_wdl: Tensor, ending: np.ndarray, capped: np.ndarray) 
     return target
 
 
+def td_advantage(target: Tensor, wdl: Tensor) -> Tensor:
+    """A(s, a) = (1 − v_ema(s′)) − v_θ(s), in [-1, 1], [B] (paper equation 4); not normalized.
+
+    Args:
+        target: [B, 3] of `value_target`, whose flip is the 1 − v of the equation.
+        wdl: [B, 3] of the online network at s.
+    """
+    return score(target) - score(wdl)
+
+
+def policy_loss(rho: Tensor, advantage: Tensor, log_action: Tensor) -> Tensor:
+    """−ρ·A·log π_θ(a|s), [B]: the policy gradient of equation 7, reweighted (paper appendix E)."""
+    return -rho * advantage * log_action
+
+
+def value_loss(rho: Tensor, target: Tensor, log_wdl: Tensor) -> Tensor:
+    """L_V = ρ·CE(p̂(s), p_θ(s)), nats, [B] (paper appendix E)."""
+    return -rho * (target * log_wdl).sum(1)
+
+
 def wdl_anchor(term: Term, log_wdl: Tensor, base_wdl: Tensor) -> Tensor:
     """KL between the base's and the online WDL, [B]: reversed for the reverse-KL arm (released code only)."""
     log_base = base_wdl.log()
@@ -105,9 +125,14 @@ def wdl_anchor(term: Term, log_wdl: Tensor, base_wdl: Tensor) -> Tensor:
 
 
 def losses(
-    log_policy: Tensor, value_logits: Tensor, mask: Tensor, step: Transitions, term: Term, weights: Weights
+    log_policy: Tensor,
+    value_logits: Tensor,
+    mask: Tensor,
+    step: Transitions,
+    term: Term,
+    coefficients: Coefficients,
 ) -> Losses:
-    """The objective's parts for B positions, with gradients in `log_policy` and `value_logits` only.
+    """Equation 7 for B positions, with gradients in `log_policy` and `value_logits` only.
 
     Args:
         log_policy: [B, L] log π_θ.
@@ -115,15 +140,17 @@ def losses(
         mask: bool [B, L] legal moves.
         step: the constants of the transition.
         term: exploration term R.
-        weights: of the parts.
+        coefficients: of the parts.
     """
     log_action = log_policy.gather(1, step.action[:, None]).squeeze(1)
     log_wdl = torch.log_softmax(value_logits, dim=1)
-    policy = -step.weight * step.advantage * log_action
-    exploration = exploration_term(term, log_policy, step.log_base, mask, reverse_floor=weights.reverse_floor)
-    value = -step.weight * (step.target * log_wdl).sum(1)
+    policy = policy_loss(step.rho, step.advantage, log_action)
+    floor = coefficients.reverse_floor
+    exploration = exploration_term(term, log_policy, step.log_base, mask, reverse_floor=floor)
+    value = value_loss(step.rho, step.target, log_wdl)
     anchor = torch.zeros_like(value)
     if step.base_wdl is not None:
         anchor = wdl_anchor(term, log_wdl, step.base_wdl)
-    total = policy + weights.beta * exploration + weights.value * value + weights.base_wdl * anchor
+    weighted_anchor = coefficients.base_wdl * anchor
+    total = policy + coefficients.beta * exploration + coefficients.c_v * value + weighted_anchor
     return Losses(policy, exploration, value, anchor, total)

@@ -31,20 +31,23 @@ def build_optimizer(network: nn.Module, params: SelfPlayParams) -> torch.optim.A
 
 
 def warmup_factor(step: int, warmup_steps: int) -> float:
-    """Share of the peak rate at optimizer step 0, 1, ...: (step + 1)/warmup, then 1."""
+    """Share of the peak rate at optimizer step 0, 1, ...: (step + 1)/warmup, then 1 (paper appendix G)."""
     return min(1.0, (step + 1) / warmup_steps) if warmup_steps else 1.0
 
 
 @torch.no_grad()
 def update_ema(ema: nn.Module, online: nn.Module, decay: float) -> None:
-    """θ̄ ← decay·θ̄ + (1 − decay)·θ for every parameter; buffers are copied."""
+    """θ̄ ← α·θ̄ + (1 − α)·θ with α = `decay` (paper section 2.3, Table 2) for every parameter.
+
+    Buffers are copied.
+    """
     torch._foreach_lerp_(list(ema.parameters()), list(online.parameters()), 1 - decay)
     for kept, new in zip(ema.buffers(), online.buffers(), strict=True):
         kept.copy_(new)
 
 
 def beta_at(step: int, beta: float, params: SelfPlayParams) -> float:
-    """β at optimizer step 0, 1, ...: linear to the share `beta_final` of it at the last step.
+    """β at optimizer step 0, 1, ...: falls linearly to β·`beta_final` at the last step.
 
     The paper names annealing as a safeguard (Limitations); `beta_final` 1 keeps β constant.
     """

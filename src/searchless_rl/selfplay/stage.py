@@ -1,9 +1,8 @@
-"""The stages `warm_start` and `train`."""
+"""The stage `train`."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import warnings
 from pathlib import Path
@@ -11,32 +10,41 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from lightning_fabric.plugins.environments.lightning import LightningEnvironment
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 
-from searchless_rl.cells import Cell
-from searchless_rl.files import flatten, sha256_of, sha256_of_tree, write_atomically, write_json
+from searchless_rl.cells import Cell, Variant
+from searchless_rl.code import code_of
+from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.interruption import Interrupted, deferred_signals
 from searchless_rl.lc0 import load_network, save_network
-from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.nets.precision import resolve_precision
 from searchless_rl.params import SelfPlayParams
-from searchless_rl.selfplay.callbacks import Checkpointer, MetricsWriter, Progress, WholeCheckpoints
-from searchless_rl.selfplay.ledger import RUNNING_COUNTS
-from searchless_rl.selfplay.module import SelfPlayModule, TrainingFailure
-from searchless_rl.selfplay.precision import resolve_precision
-from searchless_rl.selfplay.variants import with_variant
-from searchless_rl.selfplay.warm_start import play_warm_start, read_games, write_games
-from searchless_rl.unfinished import exclusive
+from searchless_rl.selfplay.callbacks import Checkpointer, CheckpointFiles, MetricsWriter, StepProgress
+from searchless_rl.selfplay.checkpoint import usable
+from searchless_rl.selfplay.diagnostics import final_means
+from searchless_rl.selfplay.game_statistics import RUNNING_COUNTS
+from searchless_rl.selfplay.guards import TrainingFailure, failures_explained
+from searchless_rl.selfplay.module import SelfPlayModule
+from searchless_rl.selfplay.warm_start import read_games
+from searchless_rl.unfinished import claim, exclusive, keep_results, restore_results
 
-CHECKPOINT, METRICS, MANIFEST = "last.ckpt", "metrics.jsonl", "inputs.json"
-_PACKAGE = Path(__file__).resolve().parent.parent
-_CODE = tuple(_PACKAGE / name for name in ("board", "nets", "lc0", "selfplay"))
+CHECKPOINT, METRICS = "last.ckpt", "metrics.jsonl"
+WORK = (CHECKPOINT, METRICS)
+RESULTS = ("weights.pb.gz", METRICS, "cell.json")
+
+_CHANGES: dict[Variant, dict[str, Any]] = {
+    "full": {},
+    "no_rho": {"importance_cap": None},
+    "no_ema": {"ema_decay": 0.0},  # the EMA is the online network then: targets, τ and what is evaluated
+    "online_tau": {"temperature_source": "online"},
+    "no_value_loss": {"value_coefficient": 0.0, "base_wdl_coefficient": 0.0},
+}
 
 
-def make_warm_start(
-    base: Path, out: Path, *, games: int, full_moves: int, seed: int, batch_size: int
-) -> None:
-    """Play the warm-start games of a seed with the base network and write them."""
-    write_games(play_warm_start(Evaluator(load_network(base), batch_size), games, full_moves, seed), out)
+def with_variant(params: SelfPlayParams, variant: Variant) -> SelfPlayParams:
+    """The parameters of the method with one part left out, to see what each contributes (paper section 3)."""
+    return params.model_copy(update=_CHANGES[variant])
 
 
 def train_cell(
@@ -51,12 +59,14 @@ def train_cell(
 ) -> None:
     """Train one cell and write weights.pb.gz (EMA), metrics.jsonl and cell.json into `out`.
 
-    An interrupted run continues from its last checkpoint in `scratch`, which is removed at the end.
+    An interrupted run continues from its last checkpoint in `scratch`. The results stay there too until
+    `unfinished.drop_results` is called: a run with the same inputs restores them at once.
 
     Raises:
         Busy: another process trains the same cell.
-        TrainingFailure: the loss is not finite, or `scratch` holds a run with other inputs.
-        Interrupted: a signal asked for the end.
+        CannotContinue: `scratch` holds a run with other inputs, or a damaged one.
+        TrainingFailure: the loss is not finite, or memory does not suffice.
+        Interrupted: a signal ended the run, which is saved.
     """
     params = with_variant(params, cell.variant)
     precision = resolve_precision(params.precision)
@@ -67,17 +77,21 @@ def train_cell(
         "precision": precision,
         "params": params.model_dump(),
     }
+    origin = inputs | {"threads": torch.get_num_threads()}
+    code = code_of(__name__)
     with exclusive(scratch):
-        _claim(scratch, inputs | {"threads": torch.get_num_threads()}, sha256_of_tree(*_CODE))
+        if restore_results(scratch, origin, code, out, WORK):
+            return
+        claim(scratch, origin, code, WORK)
         module = SelfPlayModule(load_network(base), read_games(warm_start), cell, params)
-        _fit(module, scratch, precision, show_progress)
+        with failures_explained(base, scratch / CHECKPOINT):
+            _fit(module, scratch, precision, show_progress)
         lines = (scratch / METRICS).read_text(encoding="utf-8")
         out.mkdir(parents=True, exist_ok=True)
-        save_network(module.ema, out / "weights.pb.gz")
+        save_network(module.ema, out / "weights.pb.gz", training_steps=params.steps)
         write_atomically(out / METRICS, lines)
-        write_json(out / "cell.json", inputs | {"final": _final_means(lines)})
-        for name in (CHECKPOINT, METRICS, MANIFEST):
-            (scratch / name).unlink()
+        write_json(out / "cell.json", inputs | {"final": final_means(lines, RUNNING_COUNTS)})
+        keep_results(scratch, origin, code, out, RESULTS, WORK)
 
 
 def _fit(module: SelfPlayModule, scratch: Path, precision: str, show_progress: bool) -> None:
@@ -93,7 +107,10 @@ def _fit(module: SelfPlayModule, scratch: Path, precision: str, show_progress: b
     steps: Any = torch.utils.data.DataLoader(ticks, batch_size=None)
     with deferred_signals() as stop:
         checkpointer = Checkpointer(checkpoint, module.params.checkpoint_every, metrics, stop)
-        progress = [Progress(module.cell.id)] if show_progress else []
+        progress = [StepProgress(module.cell.id)] if show_progress else []
+        # Lightning brings devices, precision, the loop and what a resume restores; metrics, checkpoints and
+        # progress are ours, since a run has to continue to the bit from any instant. Its plain environment is
+        # named, and its root is `scratch`, so that a Slurm or torchrun job around it changes nothing.
         trainer = pl.Trainer(
             max_steps=module.params.steps,
             max_epochs=-1,
@@ -101,7 +118,8 @@ def _fit(module: SelfPlayModule, scratch: Path, precision: str, show_progress: b
             devices=1,
             precision="bf16-mixed" if precision == "bf16" else "32-true",
             callbacks=[metrics, checkpointer, *progress],
-            plugins=[WholeCheckpoints()],
+            plugins=[CheckpointFiles(), LightningEnvironment()],
+            default_root_dir=scratch,
             logger=False,
             enable_checkpointing=False,
             enable_progress_bar=False,
@@ -110,56 +128,15 @@ def _fit(module: SelfPlayModule, scratch: Path, precision: str, show_progress: b
         )
         resumed = checkpoint if checkpoint.exists() else None
         with contextlib.suppress(SIGTERMException):  # raised by Lightning after the step, which is saved
-            trainer.fit(module, steps, ckpt_path=resumed, weights_only=True)
+            try:
+                trainer.fit(module, steps, ckpt_path=resumed, weights_only=True)
+            except Exception as error:
+                if resumed is None or metrics.started:
+                    raise
+                with usable(resumed):  # Lightning could not restore it
+                    raise error
     if trainer.global_step == module.params.steps:
         return
     if stop.signal is not None:
         raise Interrupted(f"{module.cell.id}: stopped by {stop.signal.name}", stop.signal)
-    raise TrainingFailure(f"{module.cell.id}: ended at step {trainer.global_step}; run again to continue")
-
-
-def _claim(scratch: Path, inputs: dict[str, Any], code: str) -> None:
-    """Begin anew, or go on with an unfinished run that had the same inputs and the same code."""
-    manifest, checkpoint = scratch / MANIFEST, scratch / CHECKPOINT
-    unfinished = _read_manifest(manifest) if checkpoint.exists() else {}
-    if unfinished.pop("code_sha256", None) != code:
-        if unfinished:
-            warnings.warn(f"{scratch}: begun with other code, so it starts again", stacklevel=2)
-        checkpoint.unlink(missing_ok=True)
-        (scratch / METRICS).unlink(missing_ok=True)
-        write_json(manifest, inputs | {"code_sha256": code})
-        return
-    before, now = flatten(unfinished), flatten(json.loads(json.dumps(inputs)))
-    changed = [
-        f"{key}: {before.get(key)!r} then, {now.get(key)!r} now"
-        for key in sorted(before | now)
-        if before.get(key) != now.get(key)
-    ]
-    if changed:
-        raise TrainingFailure(
-            f"{scratch} holds an unfinished run with other inputs ({'; '.join(changed)}); "
-            "restore them to continue it, or delete the folder to start again"
-        )
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TrainingFailure(
-            f"{path}: not readable ({error}); delete {path.parent} to start again"
-        ) from error
-    return content
-
-
-def _final_means(lines: str, share: float = 0.1) -> dict[str, float]:
-    """Mean of every metric over the last tenth of the steps (where recorded); of running counts the end."""
-    records = [json.loads(line) for line in lines.splitlines()]
-    last = records[-max(1, round(len(records) * share)) :]
-    keys = [key for key in dict.fromkeys(key for record in last for key in record) if key != "step"]
-    final = {key: _mean([record[key] for record in last if key in record]) for key in keys}
-    return final | {key: records[-1][key] for key in RUNNING_COUNTS}
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
+    raise TrainingFailure(f"{module.cell.id}: ended at step {trainer.global_step}; run again to continue.")

@@ -16,13 +16,13 @@ def exploration_term(
 ) -> Tensor:
     """R of each position in nats, [B], to be minimised with weight β.
 
-    * forward_kl: KL(π_base‖π_θ), mass-covering (ours in the paper)
-    * reverse_kl: KL(π_θ‖π_base), mode-seeking
+    * forward_kl: KL(π_base‖π_θ), mass-covering (equation 2; the paper's method)
+    * reverse_kl: KL(π_θ‖π_base), mode-seeking (section 2.2)
     * entropy: KL(π_θ‖U) = log|A(s)| − H(π_θ), the entropy bonus (equation 1)
     * none: 0
 
     Args:
-        term: which.
+        term: one of the four.
         log_policy: [B, L] log π_θ, with gradient.
         log_base: [B, L] log π_base, constant; needed by the two anchors only.
         mask: bool [B, L] legal moves.
@@ -43,5 +43,5 @@ def exploration_term(
 
 
 def needs_base(term: Term) -> bool:
-    """The term is measured against π_base (the others save its forward pass)."""
+    """Whether the term is measured against π_base (the others save its forward pass)."""
     return term in ("forward_kl", "reverse_kl")

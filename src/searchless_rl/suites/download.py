@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from pathlib import Path
 from searchless_rl.suites import https_source, pypi_source
 from searchless_rl.suites.sources import REGISTRY, HttpsSource, RemoteFile, Source, SourceError
 from searchless_rl.suites.verify import mismatch
+from searchless_rl.unfinished import waiting_lock
 
 logger = logging.getLogger(__name__)
 
@@ -79,13 +80,17 @@ def resolve_base(base: str, folder: Path, transport: Transport | None = None) ->
 
 @contextmanager
 def _exclusive(destination: Path) -> Iterator[None]:
-    """Hold the lock file beside the destination; it stays behind, as removing it would race with the next."""
-    with destination.with_name(f".{destination.name}.lock").open("a") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    """Hold the lock file beside the destination; another process that fetches it is waited for."""
+    waited = False
+
+    def wait() -> None:
+        nonlocal waited
+        if not waited:
             logger.info("another process is fetching %s; waiting for it", destination.name)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        waited = True
+        time.sleep(0.1)
+
+    with waiting_lock(destination.with_name(f".{destination.name}.lock"), wait):
         yield
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
@@ -12,6 +11,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from searchless_rl.suites.text import printable
+from searchless_rl.unfinished import try_lock
 
 T = TypeVar("T")
 
@@ -76,10 +76,8 @@ class ResultLog:
             raise OSError(f"{self._path}: only {written} of {len(line)} bytes written; is the disk full?")
 
     def _take_over(self) -> list[dict[str, Any]]:
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RuntimeError(f"{self._path}: another process is at this work; wait for it") from error
+        if not try_lock(self._stream):
+            raise RuntimeError(f"{self._path}: another process is at this work; wait for it")
         self._stream.seek(0)
         content = self._stream.readall()
         whole = content.rfind(b"\n") + 1

@@ -5,7 +5,8 @@ puzzle solutions instead. Every position s that a solver faces is an example, an
 
     L(θ) = mean[−log π_θ(marked|s)]
 
-over legal moves only. Another mate in one counts as solved when a network is scored, but is no label here.
+over legal moves only, with the history that the puzzle is scored with. Every other optimal mate counts as
+solved too when a network is scored (`suites.winning`), but is no label here.
 
 The paper gives no more of the objective than that. Here it has no part for value and moves left: those two
 heads get no gradient and keep the base's weights. What they say drifts all the same, because the layers
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ from torch import Tensor, nn
 from searchless_rl.board import GameBatch, LegalMoves
 from searchless_rl.selfplay.diagnostics import measure_policy
 from searchless_rl.selfplay.distributions import LegalRows
+from searchless_rl.selfplay.memory import concatenate
 from searchless_rl.suites.puzzles import Puzzle, position_keys
 from searchless_rl.suites.split import SplitError
 
@@ -37,22 +39,23 @@ class Example(NamedTuple):
     """A position that a solver faces.
 
     Attributes:
-        puzzle_id: whose.
-        fen: first known position.
-        moves: UCI moves from there to the position, the opponent's first.
+        puzzle_id: the puzzle's.
+        fen: first known position, None for the standard start.
+        moves: UCI moves from there to the position: of the game before the puzzle, where they are known, then
+            of the puzzle, whose first is the opponent's.
         marked: UCI of the move to find.
     """
 
     puzzle_id: str
-    fen: str
+    fen: str | None
     moves: tuple[str, ...]
     marked: str
 
 
 def solver_examples(puzzles: Iterable[Puzzle]) -> list[Example]:
-    """Every solver position of every puzzle, in order."""
+    """Every solver position of every puzzle, in order, with the history that it is scored with."""
     return [
-        Example(puzzle.id, puzzle.fen, puzzle.moves[:ply], puzzle.moves[ply])
+        Example(puzzle.id, *puzzle.game(ply), puzzle.moves[ply])
         for puzzle in puzzles
         for ply in range(1, len(puzzle.moves), 2)
     ]
@@ -124,7 +127,7 @@ class Batch(NamedTuple):
 
 
 def encode_examples(examples: Sequence[Example]) -> Batch:
-    """Play the moves and encode where they lead, with the history that puzzles are scored with."""
+    """Play the moves and encode the positions they lead to."""
     games = GameBatch([example.fen for example in examples])
     games.play([example.moves for example in examples])
     marked = [games.index(row, example.marked) for row, example in enumerate(examples)]
@@ -132,7 +135,7 @@ def encode_examples(examples: Sequence[Example]) -> Batch:
 
 
 class Measured(NamedTuple):
-    """What is known of B examples after a forward pass, as [B] vectors without gradient.
+    """Measurements of B examples after a forward pass, as [B] vectors without gradient.
 
     Attributes:
         loss: −log π_θ(marked|s), nats.
@@ -179,9 +182,9 @@ def accumulate_gradient(
         log_policy = legal.log_policy(logits)
         log_marked = log_policy.gather(1, _column(legal, batch.marked)[:, None]).squeeze(1)
         # Every example weighs 1/B, also in an uneven last part.
-        (-log_marked.sum() / len(examples)).backward()
+        torch.autograd.backward(-log_marked.sum() / len(examples))
         parts.append(_measure(log_policy.detach(), log_marked.detach(), base, planes, legal, precision))
-    return _joined(parts)
+    return concatenate(parts)
 
 
 def _column(legal: LegalRows, marked: np.ndarray) -> Tensor:
@@ -206,9 +209,3 @@ def _measure(
     top = log_policy.masked_fill(~legal.mask, -torch.inf).amax(1)
     right = (log_marked >= top).float()
     return Measured(-log_marked, right, *measure_policy(log_policy, log_base, legal.mask))
-
-
-def _joined(parts: Sequence[Measured]) -> Measured:
-    fields: Any = zip(*parts, strict=True)
-    joined: list[Any] = [None if field[0] is None else torch.cat(field) for field in fields]
-    return Measured(*joined)

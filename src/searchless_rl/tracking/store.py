@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import logging
 import os
 import re
@@ -20,6 +19,7 @@ from searchless_rl.files import write_atomically
 from searchless_rl.tracking.clock import Interval
 from searchless_rl.tracking.places import DATABASE, sqlite_file, without_credentials
 from searchless_rl.tracking.views import NOTE_TAG, experiment_note
+from searchless_rl.unfinished import waiting_lock
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -206,16 +206,12 @@ class Store:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        self._lock.parent.mkdir(parents=True, exist_ok=True)
-        with self._lock.open("a") as handle:
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    self.waiting = True
-                    if self._stop.wait(0.1):
-                        raise StoreUnusable("out of time") from None
+        def wait() -> None:
+            self.waiting = True
+            if self._stop.wait(0.1):
+                raise StoreUnusable("out of time")
+
+        with waiting_lock(self._lock, wait):
             self.waiting = False
             yield
 

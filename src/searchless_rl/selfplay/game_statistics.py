@@ -1,4 +1,4 @@
-"""What is remembered of games beyond their moves: value predictions and openings."""
+"""Statistics over whole self-play games: calibration of the value head, diversity of the openings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ RUNNING_COUNTS = ("openings_played", "openings_distinct")
 """Metrics that add up over the run; the others are of one step."""
 
 
-class GameLedger:
-    """Follows N self-play games for two figures that no single step shows.
+class GameStatistics:
+    """Two figures of N self-play games that no single step shows.
 
     * Value calibration: the squared error of v_θ along each finished game against its result, from three
       sums a game.
-    * Opening diversity: distinct first-`OPENING_PLIES`-ply lines of the games begun during training, which
-      the paper names as unmeasured (Limitations). Warm-start games, begun by the base, are left out.
+    * Opening diversity: distinct lines of the first `OPENING_PLIES` plies of the games begun during training,
+      which the paper names as unmeasured (Limitations). Warm-start games, begun by the base, are left out.
     """
 
     def __init__(self, games: int) -> None:
@@ -31,7 +31,7 @@ class GameLedger:
         self._recent: list[tuple[int, ...]] = []
 
     def state(self) -> dict[str, Any]:
-        """Everything, in types that a checkpoint can hold."""
+        """The whole state, in types that a checkpoint can hold."""
         return {
             "sums": torch.from_numpy(self._sums.copy()),
             "unread": torch.from_numpy(self._unread.copy()),
@@ -47,7 +47,7 @@ class GameLedger:
         self._recent = [tuple(line) for line in state["recent"]]
 
     def observe(self, value: np.ndarray, games: GameBatch, over: np.ndarray) -> dict[str, float]:
-        """Take in one ply.
+        """Add one ply.
 
         Args:
             value: float64 [N] v_θ(s) of the side that has just moved, in [0, 1].
@@ -74,7 +74,7 @@ class GameLedger:
         }
 
     def read_openings(self, games: GameBatch) -> None:
-        """Note the first plies of games that have reached them."""
+        """Count the openings of games that have reached `OPENING_PLIES` plies."""
         for row in np.flatnonzero(self._unread & (games.plies >= OPENING_PLIES)).tolist():
             line = tuple(games.moves[row][:OPENING_PLIES])
             self._lines[line] = self._lines.get(line, 0) + 1
@@ -82,7 +82,7 @@ class GameLedger:
             self._unread[row] = False
 
     def begin(self, rows: np.ndarray) -> None:
-        """The games in `rows` have been restarted."""
+        """Count the openings of the games in `rows`, which have just been restarted."""
         self._unread[rows] = True
 
     def openings(self) -> dict[str, float]:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from searchless_rl.board import GameBatch
-from searchless_rl.selfplay.ledger import OPENING_PLIES, RECENT, GameLedger
+from searchless_rl.selfplay.game_statistics import OPENING_PLIES, RECENT, GameStatistics
 
 MATE_BY_BLACK = "f2f3 e7e5 g2g4 d8h4".split()
 MATE_BY_WHITE = "e2e4 e7e5 d1h5 b8c6 f1c4 g8f6 h5f7".split()
@@ -42,7 +42,7 @@ def _play(scripts, ledger, value):
 def test_calibration_is_that_of_a_plain_record():
     rng = np.random.default_rng(0)
     table = rng.random((16, 3))
-    ledger = GameLedger(3)
+    ledger = GameStatistics(3)
     figures, plain = _play([MATE_BY_BLACK, MATE_BY_WHITE, SHUFFLE], ledger, lambda ply, rows: table[ply])
     assert sum(bool(part) for part in plain) >= 5
     for found, pairs in zip(figures, plain, strict=True):
@@ -56,18 +56,18 @@ def test_calibration_is_that_of_a_plain_record():
 
 
 def test_openings_count_games_begun_in_training_only():
-    ledger = GameLedger(3)
+    ledger = GameStatistics(3)
     _play([MATE_BY_BLACK, MATE_BY_WHITE, SHUFFLE], ledger, lambda ply, rows: np.full(3, 0.5))
     # Each row restarts at plies 4, 7 and 8; row 0 plays three more whole games, the others one more each.
     assert ledger.openings() == {"openings_played": 5, "openings_distinct": 3, "openings_recent": 3}
 
 
 def test_state_is_whole_and_loads_without_pickle(tmp_path):
-    ledger = GameLedger(2)
+    ledger = GameStatistics(2)
     scripts, table = [MATE_BY_BLACK, MATE_BY_WHITE], np.random.default_rng(1).random((32, 2))
     _play(scripts, ledger, lambda ply, rows: table[ply])
     torch.save(ledger.state(), tmp_path / "state")
-    copy = GameLedger(2)
+    copy = GameStatistics(2)
     copy.restore(torch.load(tmp_path / "state", weights_only=True))
     assert copy.openings() == ledger.openings()
     later = [_play(scripts, each, lambda ply, rows: table[16 + ply])[0] for each in (ledger, copy)]
@@ -76,7 +76,7 @@ def test_state_is_whole_and_loads_without_pickle(tmp_path):
 
 
 def test_recent_openings_forget():
-    ledger = GameLedger(1)
+    ledger = GameStatistics(1)
     games = GameBatch([None])
     lines = ["e2e4 e7e5 g1f3 b8c6"] + ["d2d4 d7d5 c2c4 e7e6"] * RECENT
     for line in lines:
