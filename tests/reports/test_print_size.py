@@ -9,15 +9,15 @@ from matplotlib.axis import Axis, Tick
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from searchless_rl.reports.dissociation import draw_dissociation
-from searchless_rl.reports.figure5 import draw_figure5
-from searchless_rl.reports.figure6 import draw_figure6
-from searchless_rl.reports.figure7 import draw_figure7
-from searchless_rl.reports.figure8 import draw_figure8
-from searchless_rl.reports.figure9 import draw_figure9
-from searchless_rl.reports.figure10 import draw_figure10
-from searchless_rl.reports.strength_figure import draw_strength
-from searchless_rl.reports.style import COLUMN_WIDTH, DOUBLE_WIDTH
+from searchless_rl.figures.dissociation import draw_dissociation
+from searchless_rl.figures.figure5 import draw_figure5
+from searchless_rl.figures.figure6 import draw_figure6
+from searchless_rl.figures.figure7 import draw_figure7
+from searchless_rl.figures.figure8 import draw_figure8
+from searchless_rl.figures.figure9 import draw_figure9
+from searchless_rl.figures.figure10 import draw_figure10
+from searchless_rl.figures.strength_figure import draw_strength
+from searchless_rl.figures.style import COLUMN_WIDTH, DOUBLE_WIDTH
 
 FIGURES = {
     "figure5": draw_figure5,

@@ -14,7 +14,7 @@ import seaborn as sns
 from matplotlib.colors import to_rgb
 
 from searchless_rl.cells import TAUS, TERMS
-from searchless_rl.reports.style import BASE_COLOUR, BASE_MARKER, TERM_COLOURS, TERM_MARKERS
+from searchless_rl.figures.style import BASE_COLOUR, BASE_MARKER, TERM_COLOURS, TERM_MARKERS
 from searchless_rl.results.names import TAU_NAMES, TERM_NAMES
 
 PALETTE = {"base": BASE_COLOUR, **TERM_COLOURS}
