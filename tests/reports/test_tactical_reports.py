@@ -146,7 +146,7 @@ def test_figure9_shows_each_candidate_with_its_verdicts(monkeypatch, tmp_path):
     assert texts.count("30") == texts.count("rank") == 4
     assert texts.count("60.0") == 4
     assert "aaaaa, rated 1234, White to move" in texts
-    assert "The reverse-KL anchor has only 1 exclusive recovery where the two part." in texts
+    assert "The reverse-KL anchor has only 1 exclusive recovery\nwhere the two part." in texts
     assert not any(text.startswith("The forward-KL prior has") for text in texts)
     assert sum(text == "♚" for text in texts) == 8  # one glyph for both colours, two kings a board
 
@@ -171,7 +171,7 @@ def test_figure9_numbers_blacks_moves_and_names_a_drawing_one(monkeypatch, tmp_p
 def test_figure9_of_nothing_says_so(monkeypatch, tmp_path):
     texts = _texts(monkeypatch, _candidates([]), tmp_path)
     for name in ("forward-KL prior", "reverse-KL anchor"):
-        assert f"The {name} has no exclusive recovery where the two part." in texts
+        assert f"The {name} has no exclusive recovery\nwhere the two part." in texts
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def _right_edge(frame: pd.DataFrame) -> float:
 
 
 def draws_text(low: int, high: int) -> str:
-    """Draws that reach the share: exact where known, else as many digits as the bounds agree in.
+    """Draws that reach the share: exact where known, rounded where large bounds agree so, else both bounds.
 
     Args:
         low: lower bound.
@@ -114,10 +114,12 @@ def draws_text(low: int, high: int) -> str:
     """
     if pd.isna(high):
         return f"≥ {low:,}"
-    for digits in (12, 3, 2):
+    if low == high:
+        return f"{low:,}"
+    for digits in (3, 2):
         ends = {int(float(f"{end:.{digits - 1}e}")) for end in (low, high)}
-        if len(ends) == 1:
-            return f"{ends.pop():,}"
+        if len(ends) == 1 and low >= 1000:
+            return f"≈ {ends.pop():,}"
     return f"{low:,}–{high:,}"
 
 

@@ -22,6 +22,8 @@ _SERIES = {
     "requested": ("D", True, "requested"),
 }
 """Series on the curve -> marker, whether it is filled, label."""
+_REFERENCES = {"base": ("base", BASE_COLOUR, "--"), "unregularized": ("β = 0", TERM_COLOURS["none"], ":")}
+"""Series without a beta -> label, colour, line."""
 
 
 def figure5_data(models: Sequence[Measured]) -> pd.DataFrame:
@@ -74,8 +76,7 @@ def draw_figure5(data: pd.DataFrame, stem: Path, scale: str) -> None:
     """Draw and write Figure 5 (PDF, PNG, CSV)."""
     use_style()
     figure, axes = plt.subplots(figsize=(COLUMN_WIDTH, 2.7), layout="constrained")
-    _reference(axes, data, "base", "frozen\nbase", BASE_COLOUR, "--")
-    _reference(axes, data, "unregularized", "β = 0", TERM_COLOURS["none"], ":")
+    _references(axes, data)
     swept = data["series"].isin(["decade", "half-decade"])
     curve = data[swept].sort_values("beta")
     colour = TERM_COLOURS["forward_kl"]
@@ -122,11 +123,22 @@ def _mark_trough(axes: Axes, curve: pd.DataFrame) -> None:
     axes.text(0.02, 0.02, text, transform=axes.transAxes, fontsize=7)
 
 
-def _reference(axes: Axes, data: pd.DataFrame, series: str, label: str, colour: str, line: str) -> None:
-    """A model without a beta: its error with the band of its interval, named right of the curve."""
-    rows = data[data["series"] == series]
-    for error, low, high in zip(rows["error"], rows["low"], rows["high"], strict=True):
-        axes.axhspan(100 * low, 100 * high, color=colour, alpha=0.1, linewidth=0)
-        axes.axhline(100 * error, color=colour, linestyle=line, linewidth=1.0)
-        style: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "linespacing": 0.9}
-        axes.text(0.99, 100 * error, label, ha="right", va="center", backgroundcolor="white", **style)
+def _references(axes: Axes, data: pd.DataFrame) -> None:
+    """Models without a beta: their errors with the bands of their intervals, named right of the curve."""
+    rows = data[data["series"].isin(_REFERENCES)].sort_values("error", kind="stable")
+    for place, (_, row) in enumerate(rows.iterrows()):
+        label, colour, line = _REFERENCES[row["series"]]
+        axes.axhspan(100 * row["low"], 100 * row["high"], color=colour, alpha=0.1, linewidth=0)
+        axes.axhline(100 * row["error"], color=colour, linestyle=line, linewidth=1.0)
+        # The lower one is named below its line and the higher one above, so that equal errors do not collide.
+        where = "bottom" if place == len(rows) - 1 else "top"
+        axes.annotate(
+            label,
+            (0.99, 100 * row["error"]),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(0, 2 if where == "bottom" else -2),
+            textcoords="offset points",
+            fontsize=7,
+            ha="right",
+            va=where,
+        )

@@ -59,7 +59,8 @@ def draw_figure9(candidates: pd.DataFrame, stem: Path, scale: str) -> None:
     The oracle's column appears where an oracle was asked.
     """
     use_style()
-    figure = plt.figure(figsize=(DOUBLE_WIDTH, _HEADING + EXAMPLES * _ROW))
+    most = int(candidates.groupby("recovered_by")["puzzle_id"].nunique().max()) if len(candidates) else 0
+    figure = plt.figure(figsize=(DOUBLE_WIDTH, _HEADING + _ROW * min(EXAMPLES, most + 1)))
     has_oracle = bool(candidates["oracle"].notna().any())
     figure.text(0.5, 0.995, _heading(scale, has_oracle), fontsize=7, ha="center", va="top")
     for half, role in enumerate((FORWARD, REVERSE)):
@@ -89,12 +90,12 @@ def _heading(scale: str, has_oracle: bool) -> str:
 def _how_few(count: int, role: str) -> str:
     found = ("no exclusive recovery", "only 1 exclusive recovery")
     text = found[count] if count < len(found) else f"only {count} exclusive recoveries"
-    return f"The {_NAMES[role]} has {text} where the two part."
+    return f"The {_NAMES[role]} has {text}\nwhere the two part."
 
 
 def _area(figure: Figure, half: int, place: int) -> Axes:
     """A half of a row, in inches from its lower left corner."""
-    height = _HEADING + EXAMPLES * _ROW
+    height = figure.get_figheight()
     low = height - _HEADING - (place + 1) * _ROW
     width = DOUBLE_WIDTH / 2
     axes = figure.add_axes((half / 2, low / height, 0.5, _ROW / height), xlim=(0, width), ylim=(0, _ROW))
