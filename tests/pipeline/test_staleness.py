@@ -50,6 +50,9 @@ def project(tmp_path_factory, pytestconfig):
     smoke = (folder / "scales" / "smoke.yaml").read_text()
     assert "book: null" in smoke
     smoke = smoke.replace("book: null", "book: my.epd").replace("base: maia-1900", "base: my.pb.gz")
+    cells = [line for line in smoke.splitlines(keepends=True) if line.endswith("-s0: s0\n")]
+    for line in cells[2:]:  # what holds for one cell holds for all
+        smoke = smoke.replace(line, "")
     (folder / "params.yaml").write_text(smoke)
     _run(folder, *command("config", "--local", "core.no_scm", "true"))
     _run(folder, sys.executable, "-m", "searchless_rl", "inputs")
