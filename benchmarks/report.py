@@ -21,9 +21,9 @@ _HEAD = """# Benchmarks
 Written by `python benchmarks/report.py` from the docstrings of the scripts and the CSV files in `results/`:
 change those, not this file.
 
-Benchmarks are not tests: they take minutes, and nothing depends on them. What is compared is measured in turns
-in one run, so a ratio holds on other machines about as well as on a busy one; a time or a speed holds for the
-machine that is named with it.
+Benchmarks are not tests: they take minutes, and nothing depends on them. The things compared are measured in
+turns in one run, so a ratio holds about as well on other machines and on a busy one; a time or a speed holds
+for the machine that is named with it.
 """
 _COLUMNS = """
 `setting` says what was measured, `value` is the result and `baseline` what it is held against, both in

@@ -10,7 +10,6 @@ else in a file changes, and no measured number is typed by hand. tests/test_docu
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import re
 import sys
@@ -22,20 +21,21 @@ import pandas as pd
 
 from searchless_rl.claims.findings import read_findings, summary_of, table_of
 from searchless_rl.params import load_params
+from searchless_rl.reports.formats import Source
+from searchless_rl.results import glossary
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SCALES = ("smoke", "mini", "paper")
 RECORDED = "mini"
 """The scale whose results are committed."""
-GLOSSARY = "searchless_rl.results.glossary"
 
 
 def found() -> str:
     """The verdicts of the recorded run."""
     params = load_params(ROOT / "scales" / f"{RECORDED}.yaml")
     frame = read_findings(ROOT / "reports" / RECORDED / "findings.csv")
-    return f"{table_of(frame)}\n\n{summary_of(frame, params)}"
+    return f"{Source.of(params)}\n\n{table_of(frame)}\n\n{summary_of(frame, params)}"
 
 
 def costs() -> str:
@@ -97,11 +97,18 @@ def scales() -> str:
 
 def metrics() -> str:
     """The names of metrics in files and in MLflow, from the code's own dictionary."""
-    try:
-        known = importlib.import_module(GLOSSARY).GLOSSARY
-    except ModuleNotFoundError:
-        return f"The dictionary of metrics (`{GLOSSARY}`) is not part of this version."
-    return "\n".join(["| name | meaning |", "|---|---|", *(f"| `{k}` | {v} |" for k, v in known.items())])
+    parts = []
+    for heading, names in (
+        ("A network", glossary.COLUMNS),
+        ("A suite", glossary.SUITE_FIGURES),
+        ("A step of training", glossary.TRAINING),
+    ):
+        rows = [f"| `{name}` | {text} | {unit} | {source} |" for name, (text, unit, source) in names.items()]
+        parts += [
+            f"### {heading}",
+            "\n".join(["| name | meaning | unit | paper |", "|---|---|---|---|", *rows]),
+        ]
+    return "\n\n".join(parts)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

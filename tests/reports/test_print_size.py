@@ -9,15 +9,15 @@ from matplotlib.axis import Axis, Tick
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from searchless_rl.reports.dissociation import draw_dissociation
-from searchless_rl.reports.figure5 import draw_figure5
-from searchless_rl.reports.figure6 import draw_figure6
-from searchless_rl.reports.figure7 import draw_figure7
-from searchless_rl.reports.figure8 import draw_figure8
-from searchless_rl.reports.figure9 import draw_figure9
-from searchless_rl.reports.figure10 import draw_figure10
-from searchless_rl.reports.strength_figure import draw_strength
-from searchless_rl.reports.style import COLUMN_WIDTH, DOUBLE_WIDTH
+from searchless_rl.figures.dissociation import draw_dissociation
+from searchless_rl.figures.figure5 import draw_figure5
+from searchless_rl.figures.figure6 import draw_figure6
+from searchless_rl.figures.figure7 import draw_figure7
+from searchless_rl.figures.figure8 import draw_figure8
+from searchless_rl.figures.figure9 import draw_figure9
+from searchless_rl.figures.figure10 import draw_figure10
+from searchless_rl.figures.strength_figure import draw_strength
+from searchless_rl.figures.style import COLUMN_WIDTH, DOUBLE_WIDTH
 
 FIGURES = {
     "figure5": draw_figure5,
@@ -38,11 +38,22 @@ def _is_over(row):
     return board.is_game_over()
 
 
+def _ratings(frame):
+    """Ratings of about the size that the scores mean."""
+    elo = 800 * (frame["score"] - 0.5)
+    ladder = frame["arena"] == "argmax"
+    pool = ladder.map({True: "closed", False: "base only"})
+    games = ladder.map({True: 220, False: 20})
+    return {"elo": elo, "elo_low": elo - 60, "elo_high": elo + 60, "pool": pool, "elo_games": games}
+
+
 @pytest.fixture(params=FIGURES)
 def drawn(request, monkeypatch, tmp_path, pytestconfig):
     frame = pd.read_csv(pytestconfig.rootpath / "paper_figures" / "mini" / f"{request.param}.csv")
     if request.param == "figure9":
         frame = frame.assign(by_rule=frame.apply(_is_over, axis=1), oracle=0.55)
+    if request.param == "strength":
+        frame = frame.assign(**_ratings(frame))
     figures = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *args, **kwargs: figures.append(figure))
     FIGURES[request.param](frame, tmp_path / request.param, "mini")

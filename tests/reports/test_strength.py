@@ -7,11 +7,11 @@ import pytest
 
 from searchless_rl.arena.results import COLUMNS
 from searchless_rl.cells import Cell
+from searchless_rl.figures.dissociation import dissociation_data, draw_dissociation
+from searchless_rl.figures.strength_figure import draw_strength
 from searchless_rl.params import load_params
-from searchless_rl.reports.dissociation import dissociation_data, draw_dissociation
 from searchless_rl.reports.formats import Source
 from searchless_rl.reports.strength import elo_text, ladder, read_games, record, strength, write_ladder
-from searchless_rl.reports.strength_figure import draw_strength
 from searchless_rl.reports.table1 import control_text, table1, write_table1
 from searchless_rl.reports.table5 import read_shapes, table5, write_table5
 from searchless_rl.results.models import Measured

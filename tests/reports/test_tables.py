@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from searchless_rl.cells import Cell
+from searchless_rl.figures.figure5 import figure5_data
+from searchless_rl.figures.stage import build_figures
 from searchless_rl.params import load_params
 from searchless_rl.reports.curves import learning_curves
-from searchless_rl.reports.figure5 import figure5_data
-from searchless_rl.reports.stage import build_figures, build_tables
+from searchless_rl.reports.stage import build_tables
 from searchless_rl.reports.table6 import table6
 from searchless_rl.reports.tables import cells as cells_table
 from searchless_rl.reports.tables import headline, table2

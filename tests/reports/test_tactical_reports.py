@@ -11,10 +11,10 @@ from made_results import random_scores as _random_scores
 from matplotlib.text import Text
 
 from searchless_rl.evaluation.names import CANDIDATE_COLUMNS
-from searchless_rl.reports import figure9
-from searchless_rl.reports.figure6 import draw_figure6, figure6_data
-from searchless_rl.reports.figure8 import draw_figure8, figure8_data
-from searchless_rl.reports.figure9 import draw_figure9
+from searchless_rl.figures import figure9
+from searchless_rl.figures.figure6 import draw_figure6, figure6_data
+from searchless_rl.figures.figure8 import draw_figure8, figure8_data
+from searchless_rl.figures.figure9 import draw_figure9
 from searchless_rl.reports.recovery import recovery_table
 from searchless_rl.results.names import MATES
 from searchless_rl.statistics.paired import Pair, paired_interval

@@ -154,7 +154,7 @@ METHOD = (
         "one run per cell (appendix F)",
         "one global generator",
         "addressed by seed, step and game",
-        code=("selfplay.randomness.uniforms",),
+        code=("selfplay.distributions.uniforms",),
         note="a game does not depend on how many are played beside it",
     ),
     Difference(
@@ -215,7 +215,7 @@ EVALUATION = (
         "released with the code (snapshot of April 2026)",
         "the files are released",
         "one file, {suites.source}, cut with seed {suites.seed}",
-        code=("suites.split.split_puzzles",),
+        code=("suites.split.split_catalogue",),
         note="the bundled file is flat over rating bands: it is no uniform sample of Lichess, and neither "
         "are the suites. Accuracies are not comparable with the paper's, differences between networks are",
     ),
@@ -224,8 +224,8 @@ EVALUATION = (
         "each suite sampled on its own",
         NOT_RELEASED,
         "mates in five first, then `hard`, then `selection` and `main` as one uniform sample of what is "
-        "left, cut in two",
-        code=("suites.split.split_puzzles",),
+        "left, cut in two, then the control's pool, then mates in one to four",
+        code=("suites.split.split_catalogue",),
         note="so `main` has fewer hard puzzles and no mate in five",
     ),
     Difference(
@@ -242,7 +242,7 @@ EVALUATION = (
         "the files are released",
         "mates of the same file as the other suites, at most {suites.mate_cap} per depth",
         empty="every mate of the same file that the suites drawn before leave",
-        code=("suites.split.mate_depth",),
+        code=("suites.puzzles.mate_depth",),
         note="not Lin et al.'s positions; depth is read from the line that ends in mate",
     ),
     Difference(
@@ -311,7 +311,7 @@ EVALUATION = (
         "ten configurations (Table 5)",
         NOT_RELEASED,
         "the same ten; the base at temperatures {arena.base_temperatures} is rated apart",
-        code=("arena.line_ups.sampled_ladder",),
+        code=("arena.pools.sampled_pool",),
         note="the tempered base is this study's control: what sharpening alone does",
     ),
     Difference(
@@ -381,8 +381,9 @@ EVALUATION = (
         "Pool of the puzzle-tuned control",
         "Lichess puzzles outside the evaluation suites (section 3.6)",
         "the pool is released",
-        "a uniform draw from the same file, with mates in their natural share",
-        code=("supervised.control.require_unseen",),
+        "{suites.control_pool} puzzles of the same file, a uniform draw, with mates in their natural share",
+        empty="what the other suites leave; without a cap on the mate suites, no mates",
+        code=("supervised.control.require_unseen", "suites.split.split_catalogue"),
         note="scored and trained with the same history; no puzzle or position of an evaluation suite",
     ),
     Difference(

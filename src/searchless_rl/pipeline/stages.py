@@ -267,7 +267,7 @@ def tables(arguments: argparse.Namespace) -> None:
 
 def figures(arguments: argparse.Namespace) -> None:
     """Draw the figures from what is measured."""
-    from searchless_rl.reports.stage import build_figures
+    from searchless_rl.figures.stage import build_figures
 
     params = load_params()
     build_figures(params, layout.DATA, layout.figures(params.scale))

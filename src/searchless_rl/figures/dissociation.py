@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import ConnectionPatch
 
 from searchless_rl.cells import TERMS
-from searchless_rl.reports.style import (
+from searchless_rl.figures.style import (
     BASE_COLOUR,
     BASE_MARKER,
     DOUBLE_WIDTH,

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from searchless_rl.cells import DECADES, format_beta
-from searchless_rl.reports.style import BASE_COLOUR, COLUMN_WIDTH, TERM_COLOURS, use_style, write_figure
+from searchless_rl.figures.style import BASE_COLOUR, COLUMN_WIDTH, TERM_COLOURS, use_style, write_figure
 from searchless_rl.results.models import Measured
 from searchless_rl.results.names import BASE
 

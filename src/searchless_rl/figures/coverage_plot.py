@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from searchless_rl.cells import TERMS
+from searchless_rl.figures.style import BASE_COLOUR, BASE_MARKER, TERM_COLOURS, TERM_MARKERS, use_style
 from searchless_rl.reports.coverage import POSITION_NAMES
 from searchless_rl.reports.formats import MISSING
-from searchless_rl.reports.style import BASE_COLOUR, BASE_MARKER, TERM_COLOURS, TERM_MARKERS, use_style
 from searchless_rl.results.names import SHARE, TERM_NAMES
 
 ORDER = ("base", *TERMS)

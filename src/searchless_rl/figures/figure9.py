@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from searchless_rl.cells import Term
 from searchless_rl.evaluation.names import CANDIDATE_COLUMNS, EXAMPLES, FORWARD, PLAYERS, REVERSE
-from searchless_rl.reports.board import Arrow, draw_board
+from searchless_rl.figures.board import Arrow, draw_board
+from searchless_rl.figures.style import BASE_COLOUR, DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
 from searchless_rl.reports.formats import MISSING
-from searchless_rl.reports.style import BASE_COLOUR, DOUBLE_WIDTH, TERM_COLOURS, use_style, write_figure
 from searchless_rl.results.names import BASE
 
 _TERMS: dict[str, Term] = {FORWARD: "forward_kl", REVERSE: "reverse_kl"}

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from searchless_rl.cells import format_beta
-from searchless_rl.reports.style import (
+from searchless_rl.figures.style import (
     BASE_COLOUR,
     DOUBLE_WIDTH,
     TERM_COLOURS,

@@ -9,9 +9,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from searchless_rl.evaluation.tabiyas import START
+from searchless_rl.figures.coverage_plot import draw_panels
+from searchless_rl.figures.style import COLUMN_WIDTH, write_figure
 from searchless_rl.reports.coverage import Shown, coverage_curves
-from searchless_rl.reports.coverage_plot import draw_panels
-from searchless_rl.reports.style import COLUMN_WIDTH, write_figure
 
 
 def figure7_data(shown: Mapping[str, Shown]) -> pd.DataFrame:

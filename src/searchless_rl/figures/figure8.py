@@ -14,8 +14,7 @@ from matplotlib.lines import Line2D
 
 from searchless_rl.cells import Term, format_beta
 from searchless_rl.evaluation.recovery import position_changes, tuned_models
-from searchless_rl.reports.recovery import LEAD_BINS, PROBABILITY_BINS, RANK_BINS, Bin
-from searchless_rl.reports.style import (
+from searchless_rl.figures.style import (
     BASE_COLOUR,
     DOUBLE_WIDTH,
     TERM_COLOURS,
@@ -23,6 +22,7 @@ from searchless_rl.reports.style import (
     use_style,
     write_figure,
 )
+from searchless_rl.reports.recovery import LEAD_BINS, PROBABILITY_BINS, RANK_BINS, Bin
 from searchless_rl.results.names import TAU_NAMES, TERM_NAMES, identity
 from searchless_rl.statistics.intervals import wilson
 
