@@ -103,8 +103,9 @@ def edited(project):
         path.write_bytes(content)
 
 
-def test_nothing_is_stale_at_first(project):
+def test_nothing_is_stale_at_first_and_nothing_is_run(project):
     assert _stale(project) == {}
+    assert "Running stage" not in _run(project, *command("repro"))
 
 
 def test_the_oracles_sign_is_recoverys_and_no_cells(edited):
@@ -127,7 +128,7 @@ def test_winning_sets_are_read_by_all_that_score_puzzles(edited):
 
 
 @pytest.mark.parametrize(
-    "name", ["statistics/bootstrap.py", "reports/style.py", "reports/figure8.py", "reports/table1.py"]
+    "name", ["statistics/bootstrap.py", "figures/style.py", "figures/figure8.py", "reports/table1.py"]
 )
 def test_an_edit_to_reports_only_reruns_reports(edited, name):
     stale = edited(f"src/searchless_rl/{name}")
