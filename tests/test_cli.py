@@ -184,7 +184,9 @@ def test_a_wrong_number_is_refused_with_what_is_allowed(arguments, capsys):
     assert len(message) < 2000
 
 
-@pytest.mark.parametrize("module", ["reports.stage", "pipeline.fan_out", "pipeline.inputs", "tracking.sync"])
+@pytest.mark.parametrize(
+    "module", ["reports.stage", "figures.stage", "pipeline.fan_out", "pipeline.inputs", "tracking.sync"]
+)
 def test_what_computes_no_network_needs_no_torch(module):
     """Tables, figures and the pipeline itself must not wait for torch; late imports are followed too."""
     heavy = {"board", "nets", "lc0", "selfplay", "supervised"}

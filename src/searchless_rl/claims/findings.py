@@ -262,7 +262,7 @@ def _judge(claim: Claim, frames: Frames, params: Params) -> dict[str, object]:
         finding = claim.measure(frames)
         if finding.value is not None and pd.isna(finding.value):
             raise KeyError(claim.id)
-    except (KeyError, IndexError, TypeError):  # a missing file, row or value
+    except (KeyError, IndexError, TypeError, ValueError):  # a missing file, row or value
         finding = Finding(MISSING, UNMEASURED)
     verdict, premise = finding.verdict, ""
     if claim.premise:

@@ -45,8 +45,9 @@ def link_inputs(named: Mapping[str, tuple[str, Path | None]], out: Path) -> None
     for place, (key, file) in named.items():
         link = out / place
         if file is None or not file.is_file():
-            link.unlink(missing_ok=True)  # of a link that leads nowhere DVC says only that it does
-            write_atomically(link, NONE)
+            if link.is_symlink() or not link.is_file():
+                link.unlink(missing_ok=True)  # of a link that leads nowhere DVC says only that it does
+                write_atomically(link, NONE)
             if file is not None:
                 missing.append(
                     f"params.yaml: {key}: {str(file)!r} is no file; correct the path or restore it"
