@@ -57,8 +57,7 @@ def write_rows(path: Path, count: int) -> None:
             seen.add(fen)
             moves = " ".join(puzzle.moves)
             lines.append(
-                f"{len(lines):05x},{fen},{moves},{puzzle.rating},"
-                f"{' '.join(puzzle.themes)},{puzzle.game_url}"
+                f"{len(lines):05x},{fen},{moves},{puzzle.rating},{' '.join(puzzle.themes)},{puzzle.game_url}"
             )
     path.write_text("\n".join(lines[: count + 1]) + "\n", encoding="utf-8")
 

@@ -20,6 +20,7 @@ from searchless_rl.lc0 import load_network
 from searchless_rl.nets import NetOutput
 from searchless_rl.selfplay.distributions import LegalRows
 from searchless_rl.selfplay.module import SelfPlayModule
+from searchless_rl.suites.puzzles import position_keys, read_puzzles
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 MICRO = BENCHMARKS.parent / "tests" / "data" / "lc0" / "micro_bt4.pb.gz"
@@ -309,6 +310,19 @@ def test_a_compiler_that_fails_is_a_row_that_says_so(monkeypatch):
     assert len(speeds) == 4  # two networks, forward alone and with backward, bf16 without compilation
     for row in speeds:
         assert row.ratio == pytest.approx(row.value / row.baseline)
+
+
+# --- puzzle files -----------------------------------------------------------------------------------------
+
+
+def test_rows_of_the_suites_benchmark_are_valid_and_share_no_position(tmp_path):
+    suites = _import("suites")
+    path = tmp_path / "rows.csv"
+    suites.write_rows(path, 300)
+    puzzles, report = read_puzzles(path, max_reject_share=0.0)
+    assert len(puzzles) == report.rows == suites.validate(path, 300) == 300
+    keys = [key for puzzle in puzzles for key in set(position_keys(puzzle))]
+    assert len(set(keys)) == len(keys)
 
 
 # --- report ------------------------------------------------------------------------------------------

@@ -78,11 +78,11 @@ def _tool(*arguments):
 @pytest.mark.slow
 def test_three_broken_lines_are_noticed_and_a_harmless_one_survives(tmp_path):
     before = PAGE.read_bytes()
-    done = _tool("--only", "randomness.py")
+    done = _tool("--only", "warm_start.py")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("noticed   selfplay/randomness.py") == 3
+    assert done.stdout.count("noticed   selfplay/warm_start.py") == 3
     assert "3 broken lines, all noticed" in done.stdout
-    entry = next(entry for entry in read_entries() if entry.file == "selfplay/randomness.py")
+    entry = next(entry for entry in read_entries() if entry.file == "selfplay/warm_start.py")
     harmless = tmp_path / "harmless.toml"
     harmless.write_text(
         f"[[broken]]\nfile = {entry.file!r}\nline = {entry.line!r}\nbecomes = {entry.line + '  # same'!r}\n"
@@ -90,6 +90,6 @@ def test_three_broken_lines_are_noticed_and_a_harmless_one_survives(tmp_path):
     )
     done = _tool("--entries", str(harmless))
     assert done.returncode == 1
-    assert "SURVIVES  selfplay/randomness.py" in done.stdout
+    assert "SURVIVES  selfplay/warm_start.py" in done.stdout
     assert f"survives: {entry.tests[0]} passed" in done.stdout
     assert PAGE.read_bytes() == before

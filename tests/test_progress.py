@@ -1,4 +1,4 @@
-"""Progress where no terminal is: a first line after ten seconds, then one a minute; nothing for short work."""
+"""Progress without a terminal: a line after ten seconds, then one a minute; nothing for short work."""
 
 import io
 

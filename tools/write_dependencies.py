@@ -1,8 +1,8 @@
 """Write the source files each stage runs into dvc.yaml: `python tools/write_dependencies.py [--check]`.
 
 A stage's command names a function of `searchless_rl.pipeline.stages`; what that function imports, and what
-this imports in turn, are the stage's dependencies below src/ (see `searchless_rl.code`). A folder of which
-every file is run is listed as the folder. Everything else in dvc.yaml stays as it is.
+this imports in turn, are the stage's dependencies below src/ (see `searchless_rl.code`). A folder whose code
+is run whole is listed as the folder. Everything else in dvc.yaml stays as it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from searchless_rl.code import imports_of, source_files
+from searchless_rl.code import has_code, imports_of, source_files
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = "src/searchless_rl"
@@ -37,9 +37,8 @@ def code_dependencies(command: str, package: Path = ROOT / SOURCE) -> list[str]:
     """
     entries = imports_of(STAGES, command.replace("-", "_"), package)
     files = set(source_files(*entries, package=package))
-    whole = {
-        folder for folder in {path.parent for path in files} - {package} if set(folder.rglob("*.py")) <= files
-    }
+    folders = {path.parent for path in files} - {package}
+    whole = {folder for folder in folders if set(filter(has_code, folder.rglob("*.py"))) <= files}
     listed = {next((folder for folder in path.parents if folder in whole), path) for path in files}
     return sorted(f"{SOURCE}/{path.relative_to(package).as_posix()}" for path in listed)
 

@@ -25,6 +25,7 @@ PLUMBING = frozenset(
         "interruption",
         "params",
         "plain_yaml",
+        "progress",
         "unfinished",
         "pipeline.layout",
     )
@@ -89,7 +90,13 @@ def source_files(*modules: str, package: Path = PACKAGE) -> tuple[Path, ...]:
     files = (
         _file_of(module, package) for module in closure(*modules, package=package) if module not in PLUMBING
     )
-    return tuple(sorted(path for path in files if not _is_empty(_parsed(path))))
+    return tuple(sorted(path for path in files if has_code(path)))
+
+
+def has_code(path: Path) -> bool:
+    """Whether a source file holds more than a docstring."""
+    body = _parsed(path).body
+    return not all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in body)
 
 
 def code_of(*modules: str) -> str:
@@ -134,10 +141,6 @@ def _parsed(path: Path) -> ast.Module:
 @lru_cache(maxsize=1024)
 def _parse(text: str) -> ast.Module:
     return ast.parse(text)
-
-
-def _is_empty(tree: ast.Module) -> bool:
-    return all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in tree.body)
 
 
 def _bodies(tree: ast.Module, module: str, function: str) -> list[ast.stmt]:

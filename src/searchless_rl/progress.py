@@ -47,6 +47,7 @@ class Progress:
         self._bar: tqdm[Any] | None = None
         self._begun = clock()
         self._next_line = self._begun + FIRST_LINE_S
+        self._shown: int | None = None
         if self._stream is not None and self._stream.isatty():
             self._draw(self._open_bar)
 
@@ -59,7 +60,7 @@ class Progress:
         if self._bar is not None:
             self._draw(self._bar.close)
             self._bar = None
-        elif self._clock() - self._begun >= FIRST_LINE_S:
+        elif self._clock() - self._begun >= FIRST_LINE_S and self._shown != self._done:
             self._draw(self._print_line)
 
     def update(self, count: int = 1) -> None:
@@ -78,6 +79,7 @@ class Progress:
         )
 
     def _print_line(self) -> None:
+        self._shown = self._done
         seconds = self._clock() - self._begun
         done = self._done - self._initial
         line = f"{self._label}: {self._unit} {self._done} of {self._total}"

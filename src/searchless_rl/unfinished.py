@@ -136,7 +136,8 @@ def claim(folder: Path, inputs: Mapping[str, Any], code: str, work: Sequence[str
 
     Args:
         folder: held by this process (`exclusive`).
-        inputs, code: see `continues`.
+        inputs: everything that decides the result, as JSON values.
+        code: fingerprint of the code that computes it.
         work: names of the work's files; without the first of them there is nothing to continue.
 
     Returns:
@@ -178,7 +179,8 @@ def keep_results(
 
     Args:
         folder: held by this process (`exclusive`).
-        inputs, code: what made the results, see `continues`.
+        inputs: everything that decided the results, as JSON values.
+        code: fingerprint of the code that computed them.
         out: where the results are.
         names: of the results.
         work: names of the work's files.
@@ -200,7 +202,8 @@ def restore_results(
 
     Args:
         folder: held by this process (`exclusive`).
-        inputs, code: see `continues`.
+        inputs: everything that decides the results, as JSON values.
+        code: fingerprint of the code that computes them.
         out: where the results go.
         work: names of the work's files, which a kill may have left beside the results.
 

@@ -13,7 +13,7 @@ import pytest
 from searchless_rl.arena import book_formats
 from searchless_rl.arena.book_draw import draw_openings
 from searchless_rl.arena.openings import Opening, OpeningError, read_openings
-from searchless_rl.arena.stage import sample_openings
+from searchless_rl.pipeline.openings import prepare_openings
 
 FEN_A = "r1b1k1nr/pppp1p2/2nb1q1p/4p1p1/2BPP3/2P2N2/P4PPP/RNBQ1R1K w kq - 0 9"
 FEN_B = "r1bq1rk1/pp1pn1bp/2n3p1/2p1pp2/4PP2/2PP2PN/PP4BP/RNBQ1RK1 b - - 1 9"
@@ -170,7 +170,7 @@ def test_the_draw_is_seeded_and_uniform(tmp_path):
         boards.append(board.fen())
     path = write(tmp_path, "first.epd", "\n".join(boards))
     ten = draw_openings(path, count=10, seed=7).openings
-    sample_openings(path, tmp_path / "ten.csv", count=10, seed=7)
+    prepare_openings(tmp_path, tmp_path / "ten.csv", book=path, count=10, seed=7, batch_size=1)
     assert read_openings(tmp_path / "ten.csv") == ten
     assert draw_openings(path, count=4, seed=7).openings == ten[:4]
     seen = Counter(
@@ -311,7 +311,8 @@ def test_names_of_books_in_any_case_and_in_the_home_folder(tmp_path, monkeypatch
     for name in ("BOOK.PGN", "Book.Pgn.GZ", "book.pgn.gz"):
         content = PGN.encode()
         (tmp_path / name).write_bytes(gzip.compress(content) if name.lower().endswith("gz") else content)
-        sample_openings(Path("~") / name, tmp_path / "out.csv", count=2, seed=0)
+        book = Path("~") / name
+        prepare_openings(tmp_path, tmp_path / "out.csv", book=book, count=2, seed=0, batch_size=1)
         found = read_openings(tmp_path / "out.csv")
         assert {opening.id.split(":")[0] for opening in found} == {name.split(".")[0]}
         assert all(opening.moves for opening in found)

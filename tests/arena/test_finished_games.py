@@ -144,7 +144,7 @@ def test_a_damaged_line_is_named(players, openings, tmp_path, monkeypatch, line)
     _interrupted(players[:2], openings, tmp_path / "out", monkeypatch)
     kept = tmp_path / "out-scratch" / "games.jsonl"
     kept.write_bytes(kept.read_bytes() + line.encode("latin-1") + b"\n")
-    with pytest.raises(ValueError, match=r"games\.jsonl, line 2: damaged \(.*delete .*out-scratch"):
+    with pytest.raises(ValueError, match=r"games\.jsonl: line 2: damaged \(.*delete .*out-scratch"):
         arena(players[:2], openings, tmp_path / "out")
 
 

@@ -183,7 +183,7 @@ def test_the_real_lc0_makes_every_move(name, pytestconfig, request, tmp_path):
 
     Its classic search of one node picks the policy's best move, of probabilities kept with 11 bits. Its
     policy-head player (0.32.1) does so without the planes that mark repeated positions; it is held to the
-    network asked without them.
+    network evaluated without them.
     """
     program = Path(sys.executable).parent / "lc0"
     if not program.exists():
@@ -201,7 +201,7 @@ def test_the_real_lc0_makes_every_move(name, pytestconfig, request, tmp_path):
     evaluator = evaluator_of(path)
     options = [f"--weights={path}", "--backend=eigen", "--history-fill-new=fen_only", "--nncache=0"]
     classic = ["--temperature=0", "--threads=1", "--minibatch-size=1", "--smart-pruning-factor=0"]
-    asked = ties = 0
+    checked = ties = 0
     with (
         chess.engine.SimpleEngine.popen_uci([str(program), "classic", *options, *classic]) as search,
         chess.engine.SimpleEngine.popen_uci([str(program), "policyhead", *options]) as head,
@@ -219,8 +219,8 @@ def test_the_real_lc0_makes_every_move(name, pytestconfig, request, tmp_path):
                         scores = [logits[move_index(board, move)] for move in board.legal_moves]
                         gap = max(scores) - logits[move_index(board, answer)]
                         assert gap < tie, (board.fen(), answer)
-                        asked += 1
+                        checked += 1
                         ties += engine is search and answer.uci() != uci
                 board.push_uci(uci)
-    assert asked > 2000
-    assert ties <= asked / 1000
+    assert checked > 2000
+    assert ties <= checked / 1000

@@ -172,7 +172,7 @@ def test_a_name_that_breaks_files_is_refused(tmp_path, name):
         Player(name, tmp_path)
 
 
-def test_a_single_move_is_chosen_among_the_moves_asked_for():
+def test_a_single_move_is_chosen_among_those_allowed():
     game = GameBatch([None])
     logits = np.zeros((1, 1858), np.float32)
     logits[0, game.index(0, "g1f3")] = 3

@@ -165,21 +165,21 @@ def test_every_position_of_a_player_one_at_a_time(weights, frame, temperature):
 
 def test_the_sample_is_seeded_and_without_repetition(weights, frame):
     base, _ = weights
-    asked = []
+    seen = []
 
     def load(path):
         evaluator = _load(path)
 
         def call(planes):
-            asked.append(planes)
+            seen.append(planes)
             return evaluator(planes)
 
         return call
 
     def draw(positions, seed, listed):
-        asked.clear()
+        seen.clear()
         found = measure_shape(frame, listed, base, load, positions=positions, seed=seed)
-        return found, asked[0]
+        return found, seen[0]
 
     x, y = Player("x", base, 1.0), Player("y", base, "adaptive")
     every = {planes.tobytes() for planes in draw(1000, 0, [x])[1]}

@@ -32,7 +32,7 @@ def test_four_promotions_are_four_indices_for_both_colours():
 @pytest.mark.parametrize("uci", ["", "e2", "e2e9", "e7e8k", "0000", "e2e4e5", "a1b4"])
 def test_nonsense_is_refused(uci):
     with pytest.raises(ValueError, match="UCI|no piece"):
-        uci_index(uci, True, own_pawns=0, own_king=1 << 4)
+        uci_index(uci, True, np.zeros(12, np.uint64))
 
 
 def test_null_move_is_refused():

@@ -14,6 +14,7 @@ import psutil
 import pytest
 from fake_dvc import write_fake_dvc
 
+from searchless_rl import progress
 from searchless_rl.params import load_params
 from searchless_rl.pipeline import dvc, fan_out, processes
 
@@ -244,12 +245,13 @@ def test_a_process_that_is_being_started_is_stopped_too(tmp_path, monkeypatch):
 
 
 def test_without_a_terminal_progress_is_a_line_a_minute(params, folder, capsys, monkeypatch):
-    monkeypatch.setattr(fan_out, "LINE_EVERY", 0.0)
+    for name in ("FIRST_LINE_S", "LINE_EVERY_S"):
+        monkeypatch.setattr(progress, name, 0.0)
     fan_out.run_pipeline(params, 1)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "cells: 0 of 4 after 0 min"
-    assert "cells: 4 of 4 after 0 min, last control" in lines
-    assert lines[-1] == "measurements: 1 of 1 after 0 min, last evaluate@base"
+    lines = capsys.readouterr().err
+    assert "cells: chain 1 of 4, " in lines
+    assert "cells: chain 4 of 4, " in lines
+    assert "measurements: chain 1 of 1, " in lines
 
 
 def test_the_last_lines_say_where_to_look(tmp_path):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from searchless_rl.evaluation import coverage_stage
-from searchless_rl.evaluation.coverage import Lines, coverage_bounds, draws_to_cover, lines_bounds
+from searchless_rl.evaluation.coverage import Trajectories, coverage_bounds, draws_to_cover, lines_bounds
 from searchless_rl.figures.coverage_plot import COLOURS, MARKERS, draw_panels, draws_text
 from searchless_rl.figures.figure7 import draw_figure7, figure7_data
 from searchless_rl.figures.figure10 import draw_figure10, figure10_data
@@ -27,7 +27,7 @@ GRID = coverage_stage.DRAWS
 
 def _uniform(count, cut=0.0):
     """`count` equal lines, and a prefix that was cut."""
-    return Lines(np.full(count, (1 - cut) / count), np.full(int(cut > 0), cut), 17)
+    return Trajectories(np.full(count, (1 - cut) / count), np.full(int(cut > 0), cut), 17)
 
 
 def _write(folder, lines_of_policy, plies=4):

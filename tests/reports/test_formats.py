@@ -62,7 +62,9 @@ def test_a_bar_in_a_cell_does_not_end_it(tmp_path):
         ("<0.01", "$<$0.01"),
         ("**0.2** ▲ (0.5)", r"\textbf{0.2} $\uparrow$ (0.5)"),
         ("KL(π_base‖p), c_v, Δ −1", r"KL($\pi_{\mathrm{base}}$$\Vert$p), $c_v$, $\Delta$ $-$1"),
+        ("basic_value", r"basic\_value"),
         ("`a.b_c`", r"\texttt{a.\allowbreak{}b\_\allowbreak{}c}"),
+        ("in data/a_long_name.csv", r"in data/\allowbreak{}a\_\allowbreak{}long\_\allowbreak{}name.csv"),
         ("Ж", r"\texttt{U+0416}"),
     ],
 )  # fmt: skip

@@ -38,11 +38,22 @@ def _is_over(row):
     return board.is_game_over()
 
 
+def _ratings(frame):
+    """Ratings of about the size that the scores mean."""
+    elo = 800 * (frame["score"] - 0.5)
+    ladder = frame["arena"] == "argmax"
+    pool = ladder.map({True: "closed", False: "base only"})
+    games = ladder.map({True: 220, False: 20})
+    return {"elo": elo, "elo_low": elo - 60, "elo_high": elo + 60, "pool": pool, "elo_games": games}
+
+
 @pytest.fixture(params=FIGURES)
 def drawn(request, monkeypatch, tmp_path, pytestconfig):
     frame = pd.read_csv(pytestconfig.rootpath / "paper_figures" / "mini" / f"{request.param}.csv")
     if request.param == "figure9":
         frame = frame.assign(by_rule=frame.apply(_is_over, axis=1), oracle=0.55)
+    if request.param == "strength":
+        frame = frame.assign(**_ratings(frame))
     figures = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *args, **kwargs: figures.append(figure))
     FIGURES[request.param](frame, tmp_path / request.param, "mini")

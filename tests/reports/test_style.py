@@ -6,14 +6,16 @@ palette, whose green and grey are 11 apart for deuteranopes.
 """
 
 import itertools
+import json
 
 import numpy as np
 import pytest
 import seaborn as sns
 from matplotlib.colors import to_rgb
 
-from searchless_rl.cells import TERMS
+from searchless_rl.cells import TAUS, TERMS
 from searchless_rl.figures.style import BASE_COLOUR, BASE_MARKER, TERM_COLOURS, TERM_MARKERS
+from searchless_rl.results.names import TAU_NAMES, TERM_NAMES
 
 PALETTE = {"base": BASE_COLOUR, **TERM_COLOURS}
 EYES = {
@@ -68,3 +70,19 @@ def test_terms_are_told_apart_in_grey():
 def test_terms_are_told_apart_by_marker():
     markers = [BASE_MARKER, *(TERM_MARKERS[term] for term in TERMS)]
     assert len(set(markers)) == len(markers)
+
+
+def test_dvc_draws_terms_and_temperatures_as_the_figures_do(pytestconfig):
+    """Hue is the term, dashes are the temperature; a revision has its own panel, not a legend entry."""
+    plots = pytestconfig.rootpath / ".dvc" / "plots"
+    arms = json.loads((plots / "arms.json").read_text(encoding="utf-8"))
+    assert arms["spec"]["encoding"]["color"]["scale"] == {
+        "domain": [TERM_NAMES[term] for term in TERMS],
+        "range": [TERM_COLOURS[term] for term in TERMS],
+    }
+    assert arms["spec"]["encoding"]["strokeDash"]["scale"]["domain"] == [TAU_NAMES[tau] for tau in TAUS]
+    curve = (plots / "beta_curve.json").read_text(encoding="utf-8")
+    assert TERM_COLOURS["forward_kl"] in curve
+    for spec in (arms, json.loads(curve)):
+        assert spec["facet"]["field"] == "rev"
+        assert '"field": "rev"' not in json.dumps(spec["spec"])

@@ -215,7 +215,7 @@ def test_pair_interval_covers_the_true_score():
 
 
 @pytest.mark.parametrize(
-    ("games", "told"),
+    ("games", "message"),
     [
         (GAMES.drop(index=1), "opening 'Najdorf': ours has 1 games with White and 0 with Black against base"),
         (pd.concat([GAMES, GAMES[2:3]]), "opening 'Berlin': ours has 2 games with White and 1 with Black"),
@@ -230,8 +230,8 @@ def test_pair_interval_covers_the_true_score():
         ),
     ],
 )
-def test_pairs_that_are_not_one_game_of_each_colour_are_refused(games, told):
-    with pytest.raises(ValueError, match=told):
+def test_pairs_that_are_not_one_game_of_each_colour_are_refused(games, message):
+    with pytest.raises(ValueError, match=message):
         pair_interval(games, "ours", "base")
 
 
@@ -254,7 +254,7 @@ def test_reading_takes_categories_and_an_empty_table():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"result": "1-0 "}, "game 4: result must be one of 1-0, 1/2-1/2, 0-1, got '1-0 '"),
         ({"result": "*"}, "game 4: result must be .*, got '\\*'"),
@@ -266,11 +266,11 @@ def test_reading_takes_categories_and_an_empty_table():
         ({"white": 7}, r"players are named by text, got 7 \(int\)"),
     ],
 )
-def test_impossible_games_are_refused_by_row(change, told):
+def test_impossible_games_are_refused_by_row(change, message):
     games = GAMES.astype(object)
     for column, value in change.items():
         games.loc[4, column] = value
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         head_to_head(games, "ours", "base")
 
 

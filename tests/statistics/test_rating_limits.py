@@ -58,7 +58,7 @@ def test_a_pool_that_falls_apart_is_refused_with_its_parts(prior):
 
 
 @pytest.mark.parametrize(
-    ("games", "settings", "told"),
+    ("games", "settings", "message"),
     [
         (table_of(("A", "B", 0, 9, 0)), {"fit": ("draw",)}, "every game was drawn.*leave it out of fit"),
         # Whoever never loses can be put higher for ever if the draw parameter rises along.
@@ -74,8 +74,8 @@ def test_a_pool_that_falls_apart_is_refused_with_its_parts(prior):
         ),
     ],
 )
-def test_results_that_do_not_bound_a_fitted_parameter_are_refused(games, settings, told):
-    with pytest.raises(UnboundedRatings, match=told):
+def test_results_that_do_not_bound_a_fitted_parameter_are_refused(games, settings, message):
+    with pytest.raises(UnboundedRatings, match=message):
         bayeselo(games, **settings)
     assert np.isfinite(bayeselo(games).elo).all()  # the same games, nothing fitted
 
@@ -157,7 +157,7 @@ def test_an_unknown_base_is_refused_with_the_names():
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"prior": -1.0}, "prior must be .* 0 or more, got -1.0"),
         ({"prior": math.nan}, "prior must be .*, got nan"),
@@ -169,6 +169,6 @@ def test_an_unknown_base_is_refused_with_the_names():
         ({"fit": ("elo",)}, r"fit must be .*got \('elo',\)"),
     ],
 )
-def test_parameters_out_of_range_are_refused_with_their_values(crosstable, settings, told):
-    with pytest.raises(ValueError, match=told):
+def test_parameters_out_of_range_are_refused_with_their_values(crosstable, settings, message):
+    with pytest.raises(ValueError, match=message):
         bayeselo(crosstable, **settings)

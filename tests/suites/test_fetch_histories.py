@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import http.server
 import json
@@ -427,3 +428,86 @@ def test_game_ids(url: str, expected: str | None) -> None:
 def test_addresses_are_checked(puzzles: Path, tmp_path: Path, base_url: str) -> None:
     with pytest.raises(ValueError, match="must be like https://lichess.org"):
         fetch_histories(puzzles, tmp_path / "h.csv", base_url=base_url)
+
+
+# ------------------------------------------------------------------------------- kept games, endless answers
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id":[],"moves":"e4"}',
+        '{"id":{"a":1},"moves":"e4"}',
+        '{"id":"gameAAA1","moves":[]}',
+        '{"id":"gameAAA1"}',
+        "[" * 100_000,
+        '{"id":' * 50_000,
+    ],
+)
+def test_a_kept_game_of_the_wrong_kind_names_file_and_line(
+    server: Server, puzzles: Path, tmp_path: Path, line: str
+) -> None:
+    kept = tmp_path / "h.csv.games.jsonl"
+    kept.write_text('{"id":"gameAAA2","moves":null}\n' + line + "\n")
+    with pytest.raises(ValueError, match=rf"{kept}: line 2 is (not what|no JSON)") as caught:
+        server.fetch(puzzles, tmp_path / "h.csv")
+    assert len(str(caught.value)) < 600
+    assert server.requests == []
+
+
+def test_an_answer_of_deep_brackets_is_a_malformed_line(
+    server: Server, puzzles: Path, tmp_path: Path
+) -> None:
+    def nested(handler: Handler, ids: list[str]) -> None:
+        handler.reply([b"[" * 100_000 + b"\n", *handler.lines(ids)])
+
+    server.steps = [nested]
+    report = server.fetch(puzzles, tmp_path / "h.csv")
+    assert report["malformed_lines"] == 1
+    assert report["puzzles"]["reached"] == 4
+
+
+def test_a_line_without_end_is_given_up(server: Server, puzzles: Path, tmp_path: Path) -> None:
+    sent: list[int] = []
+
+    def endless(handler: Handler, ids: list[str]) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/x-ndjson")
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            for number in range(10_000):  # 640 MB, were they taken
+                handler.wfile.write(b"x" * 65_536)
+                sent.append(number)
+
+    server.steps = [endless, endless, endless]
+    with pytest.raises(FetchError, match="a line of more than 1,048,576 bytes.*gave up after 3"):
+        server.fetch(puzzles, tmp_path / "h.csv")
+    assert len(sent) < 3000
+
+
+def test_an_answer_that_drips_is_given_up(server: Server, puzzles: Path, tmp_path: Path) -> None:
+    def drip(handler: Handler, ids: list[str]) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/x-ndjson")
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            for _ in range(200):
+                handler.wfile.write(b" ")
+                time.sleep(0.05)
+
+    server.steps = [drip, drip]
+    begun = time.monotonic()
+    with pytest.raises(FetchError, match=r"only \d+ bytes in .*gave up after 2"):
+        server.fetch(puzzles, tmp_path / "h.csv", timeout_s=0.3, attempts=2)
+    assert time.monotonic() - begun < 8
+
+
+def test_words_of_the_server_are_escaped(server: Server, puzzles: Path, tmp_path: Path) -> None:
+    def babble(handler: Handler, ids: list[str]) -> None:
+        handler.wfile.write(b"HTTP/1.1 403 \x1b[31m" + b"no " * 5000 + b"\r\nContent-Length: 0\r\n\r\n")
+
+    server.steps = [babble]
+    with pytest.raises(FetchError, match="HTTP 403") as caught:
+        server.fetch(puzzles, tmp_path / "h.csv")
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 600

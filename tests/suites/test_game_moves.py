@@ -264,7 +264,7 @@ DIGESTS = {
     "mate3.csv": "472fa71646cbd54b",
     "mate4.csv": "e49d20b118324251",
     "mate5.csv": "a33083ea91bcac42",
-    "report.json": "3a45e51d9dd8270f",
+    "report.json": "be8653016f3da81f",
     "selection.csv": "733cab90dca6d2dd",
 }
 

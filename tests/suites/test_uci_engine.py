@@ -424,3 +424,23 @@ def test_stockfish_answers_do_not_outlast_the_watchdog(stockfish: Path, tmp_path
     assert found.rows == [None]
     assert "no answer within 0.5 s" in found.void[chess.STARTING_FEN]
     assert time.monotonic() - started < 8
+
+
+def test_a_program_in_the_home_folder_is_found(
+    settings: EngineSettings, fake: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(fake.program.parent))
+    at_home = replace(settings, program=Path("~") / fake.program.name)
+    assert analyse_positions(FENS[:1], at_home, tmp_path / "j").version == "Fake 1.0"
+
+
+def test_very_long_words_of_an_engine_are_cut(
+    settings: EngineSettings, fake: FakeEngine, tmp_path: Path
+) -> None:
+    fake.program.write_text(
+        fake.program.read_text().replace('"bestmove', '"bestmove ' + "x" * 20_000 + '" + "')
+    )
+    found = analyse_positions(FENS[:1], settings, tmp_path / "j")
+    assert found.rows == [None]
+    assert "names the illegal move" in found.void[FENS[0]]
+    assert len(found.void[FENS[0]]) < 600

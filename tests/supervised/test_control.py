@@ -204,7 +204,7 @@ def test_a_position_in_pool_and_suite_is_refused_with_both_puzzles(puzzles, turn
 
 
 RUOSS = "data/history/puzzles_ruoss_format_119.csv"
-WITH_HISTORY = [  # a mate after a whole game; a position that stood on the board twice before; a black solver
+WITH_HISTORY = [  # a mate after a whole game; a position that has stood on the board before
     Puzzle(
         "mates",
         "rnbqkbnr/pppp1ppp/8/4p3/8/5P2/PPPPP1PP/RNBQKBNR w KQkq - 0 2",
@@ -214,10 +214,10 @@ WITH_HISTORY = [  # a mate after a whole game; a position that stood on the boar
     ),
     Puzzle(
         "again",
-        "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 5 4",
-        ("b8c6", "f1c4", "g8f6", "d1h5"),
+        "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 4 4",
+        ("g1f3", "b8c6", "f1c4", "g8f6"),
         *(1200, (), ""),
-        history=tuple("e2e4 e7e5 g1f3 g8f6 f3g1 f6g8 b1c3 b8c6 c3b1".split()),
+        history=tuple("e2e4 e7e5 g1f3 g8f6 f3g1 f6g8".split()),
     ),
 ]
 
@@ -251,7 +251,7 @@ def test_the_control_is_trained_with_the_history_it_is_scored_with(puzzles):
     assert trained == scored
     first = next(example for example in solver_examples(WITH_HISTORY) if example.puzzle_id == "again")
     assert first.fen is None
-    assert first.moves == (*WITH_HISTORY[1].history, "b8c6")
+    assert first.moves == (*WITH_HISTORY[1].history, "g1f3")
     board = chess.Board()
     for uci in first.moves:
         board.push_uci(uci)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import cozy_chess as cozy
 
 from searchless_rl.arena.openings import first_ply
-from searchless_rl.board.positions import read_root
+from searchless_rl.board.roots import read_root
 
 _WIDTH = 79
 

@@ -1,4 +1,4 @@
-"""The arena's stages: openings, a round-robin, the shape of the policies played."""
+"""The arena's stages: a round-robin, and the shape of the policies played in it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from searchless_rl.arena.book_draw import draw_openings
 from searchless_rl.arena.finished_games import FinishedGames
 from searchless_rl.arena.match_runner import Outcome, play_games
-from searchless_rl.arena.openings import read_openings, write_openings
+from searchless_rl.arena.openings import read_openings
 from searchless_rl.arena.players import Player
 from searchless_rl.arena.pools import SampledPool
 from searchless_rl.arena.results import results_frame, summarize_games, write_pgn
@@ -51,11 +50,6 @@ class ArenaSettings:
     max_plies: int = 512
     in_flight: int = 4096
     max_loaded: int | None = None
-
-
-def sample_openings(book: Path, out: Path, *, count: int, seed: int) -> None:
-    """Draw openings from a book and write them (see `book_draw.draw_openings`)."""
-    write_openings(out, draw_openings(book, count=count, seed=seed).openings)
 
 
 def run_arena(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from searchless_rl.board.games import GameBatch
+from searchless_rl.board.planes import PLANES
 
 
 def encode_game(fen: str | None, moves: Sequence[str]) -> np.ndarray:
@@ -25,4 +26,4 @@ def encode_game(fen: str | None, moves: Sequence[str]) -> np.ndarray:
     """
     game = GameBatch([fen])
     game.play([moves])
-    return game.planes()[0]
+    return game.planes().reshape(PLANES, 8, 8)

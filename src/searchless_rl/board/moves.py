@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import chess
 import cozy_chess as cozy
+import numpy as np
 
 from searchless_rl.board.policy_map import (
     MOVES,
@@ -14,6 +15,7 @@ from searchless_rl.board.policy_map import (
     PROMOTIONS,
     SQUARES,
 )
+from searchless_rl.board.positions import KING, PAWN
 from searchless_rl.board.text import cut
 
 _SQUARE_NUMBER = {name: number for number, name in enumerate(SQUARES)}
@@ -52,14 +54,14 @@ def move_index(board: chess.Board, move: chess.Move) -> int:
     return index
 
 
-def uci_index(uci: str, is_white: bool, *, own_pawns: int, own_king: int) -> int:
+def uci_index(uci: str, is_white: bool, position: np.ndarray) -> int:
     """Policy index of a UCI move. The text must fit the piece that moves; legality is not checked.
 
     Args:
         uci: e2e4, e7e8q, castling as e1g1 or e1h1.
         is_white: White is to move.
-        own_pawns: bitboard (bit 8*rank + file) of the mover's pawns; they, and they alone, promote.
-        own_king: bitboard of the mover's king; from its home square, two files are castling.
+        position: uint64 [12] bitboards, as `positions.bitboards`: the mover's pawns, and they alone, promote;
+            two files from its home square are the king's castling.
 
     Raises:
         ValueError: not UCI, squares that no piece connects, a promotion without its letter, or a letter
@@ -69,13 +71,14 @@ def uci_index(uci: str, is_white: bool, *, own_pawns: int, own_king: int) -> int
     promotion = uci[4:]
     if start < 0 or end < 0 or promotion not in ("", "q", "r", "b", "n"):
         raise ValueError(f"{cut(uci)!r} is not a move in UCI notation such as e2e4 or e7e8q")
-    promotes = own_pawns >> start & 1 and end // 8 == (7 if is_white else 0)
+    own = 0 if is_white else 6
+    promotes = end // 8 == (7 if is_white else 0) and int(position[own + PAWN]) >> start & 1
     if promotes and not promotion:
         raise ValueError(f"{uci!r} names no piece to promote to; write {uci}q, {uci}r, {uci}b or {uci}n")
     if promotion and not promotes:
         raise ValueError(f"{uci!r} promotes, but no pawn reaches the last rank by it")
     home = 4 if is_white else 60
-    if start == home and end in (home - 2, home + 2) and own_king >> home & 1:
+    if start == home and end in (home - 2, home + 2) and int(position[own + KING]) >> home & 1:
         end = home + 3 if end > start else home - 4
     index = _frame_index(start, end, promotion, is_white)
     if index < 0:

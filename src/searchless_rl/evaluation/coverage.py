@@ -1,9 +1,13 @@
-"""Trajectory coverage Ω: how much of its own play a policy shows in K sampled lines (paper section 3.1).
+"""Trajectory coverage Ω: how much of its own play a policy shows in K samples (paper section 3.1).
 
-The lines are all sequences of N moves from a position, and a policy gives each a probability p. Coverage is
-the expected mass of the distinct lines among K independent draws, Ω = Σ p·(1 − (1 − p)^K). The lines are
-enumerated, not sampled, so that the only error is what a mass floor cuts off. A line is its moves: two orders
-of the same moves are two lines, and a line that ends early (mate, stalemate, a draw by rule) is complete.
+A trajectory is a line of N moves from a position, and a policy gives each a probability p. The text that we
+hold has the formula Ω = E[Σ_i π(ξ_i)] without its prose. Our reading: K draws with replacement, and the mass
+of the distinct lines among them, under the policy that is sampled (for μ the tempered one):
+Ω = Σ p·(1 − (1 − p)^K). Draws without replacement would give `lines_to_hold`, which is reported beside it.
+
+The lines are enumerated, not sampled, so that the only error is what a mass floor cuts off. A line is its
+moves: two orders of the same moves are two lines, and a line that ends early (mate, stalemate, a draw by
+rule) is complete.
 
 The bound. A prefix below the floor is not followed. The lines through it have together its mass m, and each
 of them at most m, so that they add between 0 and m·(1 − (1 − m)^K) <= m to the coverage. So Ω lies between
@@ -31,7 +35,7 @@ ROUNDING = 1e-12  # sums of probabilities this close to a share have reached it
 
 
 @dataclass(frozen=True)
-class Lines:
+class Trajectories:
     """The lines of a position under a policy.
 
     Attributes:
@@ -76,7 +80,7 @@ class Bounds(NamedTuple):
     reason: str | None = None
 
 
-def enumerate_lines(
+def enumerate_trajectories(
     evaluator: Evaluator,
     fen: str | None,
     moves: Sequence[str],
@@ -85,7 +89,7 @@ def enumerate_lines(
     plies: int,
     mass_floor: float = 0.0,
     advance: Callable[[int], Any] = lambda count: None,
-) -> Lines:
+) -> Trajectories:
     """All lines of `plies` moves from a position, with their probabilities under a network's policy.
 
     Args:
@@ -96,7 +100,7 @@ def enumerate_lines(
             win/draw/loss probabilities at each position, in nats.
         plies: moves in a line, >= 1.
         mass_floor: prefixes of less mass are cut, 0 to 1; 0 cuts nothing.
-        advance: told the number of positions just evaluated.
+        advance: progress callback, called with the number of positions just evaluated.
 
     Raises:
         PositionError: `fen` is not a playable position.
@@ -128,7 +132,7 @@ def enumerate_lines(
         games.step(np.arange(len(games)), legal.index[kept])
         log_mass = log_child[kept]
     probability = np.exp(np.concatenate(complete))
-    return Lines(_descending(probability), _descending(np.concatenate(cut)), evaluations)
+    return Trajectories(_descending(probability), _descending(np.concatenate(cut)), evaluations)
 
 
 def _position(fen: str | None, moves: Sequence[str]) -> GameBatch:
@@ -162,7 +166,7 @@ def _descending(values: np.ndarray) -> np.ndarray:
 
 
 def expected_coverage(probability: np.ndarray, draws: ArrayLike) -> np.ndarray:
-    """Expected mass of the distinct lines among K independent draws, Σ p·(1 − (1 − p)^K).
+    """Ω of section 3.1: expected mass of the distinct lines among K independent draws, Σ p·(1 − (1 − p)^K).
 
     Args:
         probability: float64 [L] in [0, 1]; the sum may be below 1.
@@ -177,6 +181,11 @@ def expected_coverage(probability: np.ndarray, draws: ArrayLike) -> np.ndarray:
     counts = np.asarray(draws, np.float64)
     if (counts < 1).any():
         raise ValueError(f"draws: {counts.min():g} is out of range; allowed: 1, 2, 3, ...")
+    if not_finite := np.count_nonzero(~np.isfinite(probability)):
+        raise ValueError(
+            f"{not_finite} of {len(probability)} probabilities are not finite numbers, so neither are the "
+            "network's outputs; measure another weights file"
+        )
     if len(probability) and not 0 <= probability.min() <= probability.max() <= 1:
         raise ValueError(
             f"probabilities span {probability.min():g} to {probability.max():g}; allowed: 0 to 1"
@@ -186,14 +195,14 @@ def expected_coverage(probability: np.ndarray, draws: ArrayLike) -> np.ndarray:
     return np.array([(probability * -np.expm1(count * log_missed)).sum() for count in counts], np.float64)
 
 
-def coverage_bounds(lines: Lines, draws: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def coverage_bounds(lines: Trajectories, draws: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bound of Ω at K draws, float64 [n] each; equal where nothing was cut."""
     low = expected_coverage(lines.probability, draws)
     return low, low + expected_coverage(lines.cut, draws)
 
 
-def draws_to_cover(lines: Lines, share: float) -> Bounds:
-    """The least K whose coverage is `share`, strictly between 0 and 1, or more."""
+def draws_to_cover(lines: Trajectories, share: float) -> Bounds:
+    """The least K with Ω >= `share`, strictly between 0 and 1 (95 % in section 3.3)."""
     _check_share(share)
     low = _first_draws(lambda draws: coverage_bounds(lines, [draws])[1][0], share)
     if not len(lines.cut):
@@ -233,7 +242,7 @@ def lines_to_hold(probability: np.ndarray, share: float) -> int | None:
     return count if count <= len(probability) else None
 
 
-def lines_bounds(lines: Lines, share: float) -> Bounds:
+def lines_bounds(lines: Trajectories, share: float) -> Bounds:
     """`lines_to_hold` of all lines, those below the floor too.
 
     Splitting a prefix into its lines can only lower what the n heaviest hold, adding lines only raise it.
@@ -241,7 +250,7 @@ def lines_bounds(lines: Lines, share: float) -> Bounds:
     return _bounds(lines, lines_to_hold(lines.coarse, share), lines_to_hold(lines.probability, share))
 
 
-def _bounds(lines: Lines, low: int | None, high: int | None) -> Bounds:
+def _bounds(lines: Trajectories, low: int | None, high: int | None) -> Bounds:
     followed = float(lines.probability.sum())
     if low is None:
         raise ValueError(f"the lines hold {followed:g} and {lines.cut_mass:g} was cut, which is not 1 in all")

@@ -11,13 +11,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from searchless_rl.evaluation.coverage import (
-    Lines,
+    Trajectories,
     coverage_bounds,
     draws_to_cover,
-    enumerate_lines,
+    enumerate_trajectories,
     lines_bounds,
 )
-from searchless_rl.evaluation.tabiyas import read_openings
+from searchless_rl.evaluation.tabiyas import read_tabiyas
 from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
@@ -41,7 +41,7 @@ def run_coverage(
     batch_size: int,
     show_progress: bool = False,
 ) -> None:
-    """Measure trajectory coverage at the start position and at the tabiyas.
+    """Measure trajectory coverage at the start position and at the tabiyas (section 3.3, appendix H).
 
     Writes summary.json (per position and policy: draws that cover 95 % and lines that hold it, with bounds,
     cut mass, evaluations, entropy in nats, mass of the heaviest line) and curves.csv (position, policy,
@@ -50,39 +50,42 @@ def run_coverage(
     Args:
         weights: network file.
         model: its name, recorded.
-        positions: file of tabiyas, see `read_openings`.
+        positions: file of tabiyas, see `read_tabiyas`.
+        out: folder to write into.
         policies: of `POLICIES`, each once.
         plies: moves in a line.
         mass_floor: prefixes of less mass are not followed.
+        batch_size: positions per forward pass.
+        show_progress: draw a progress bar for every position and policy.
 
     Raises:
-        ValueError: an unknown or repeated policy, a faulty file of tabiyas, or as `enumerate_lines`.
+        ValueError: an unknown or repeated policy, a faulty file of tabiyas, or as `enumerate_trajectories`.
         OSError: a file that cannot be read.
     """
     if not policies or len(set(policies)) < len(policies) or not set(policies) <= set(POLICIES):
         raise ValueError(f"policies {list(policies)}: name {' or '.join(POLICIES)}, each at most once")
-    openings = read_openings(positions)
+    tabiyas = read_tabiyas(positions)
     evaluator = Evaluator(load_network(weights), batch_size)
     summary: dict[str, dict[str, Any]] = {}
     curves = []
-    for opening in openings:
-        summary[opening.name] = {}
+    for tabiya in tabiyas:
+        summary[tabiya.name] = {}
         for policy in policies:
-            description = f"{model} {opening.name} {policy}"
+            description = f"{model} {tabiya.name} {policy}"
             with tqdm(desc=description, unit="position", disable=not show_progress) as bar:
-                lines = enumerate_lines(
+                lines = enumerate_trajectories(
                     evaluator,
                     None,
-                    opening.moves,
+                    tabiya.moves,
                     tau=TAU_OF_POLICY[policy],
                     plies=plies,
                     mass_floor=mass_floor,
                     advance=bar.update,
                 )
-            summary[opening.name][policy] = _summarize(lines)
+            summary[tabiya.name][policy] = _summarize(lines)
             low, high = coverage_bounds(lines, DRAWS)
             curve = pd.DataFrame({"draws": DRAWS, "coverage": low, "upper": high})
-            curves.append(curve.assign(position=opening.name, policy=policy))
+            curves.append(curve.assign(position=tabiya.name, policy=policy))
     table = pd.concat(curves)[["position", "policy", "draws", "coverage", "upper"]]
     write_atomically(out / "curves.csv", table.to_csv(index=False, lineterminator="\n"))
     settings = {"plies": plies, "mass_floor": mass_floor, "share": SHARE}
@@ -91,7 +94,7 @@ def run_coverage(
     write_json(out / "summary.json", identity | settings | {"positions": summary})
 
 
-def _summarize(lines: Lines) -> dict[str, Any]:
+def _summarize(lines: Trajectories) -> dict[str, Any]:
     return {
         "draws_95": draws_to_cover(lines, SHARE)._asdict(),
         "lines_95": lines_bounds(lines, SHARE)._asdict(),

@@ -9,7 +9,10 @@ import numpy as np
 from searchless_rl.board import LegalMoves
 
 TIE = 1e-5
-"""Logits closer than this count as equal: other hardware may order them the other way round."""
+"""Logits closer than this count as equal, and the lowest index wins: hardware may order them either way.
+
+The paper says argmax only; positions where it matters are counted (`Choice.tied`).
+"""
 
 
 class Choice(NamedTuple):
@@ -57,7 +60,7 @@ def ranks(logits: np.ndarray, legal: LegalMoves) -> np.ndarray:
 
 
 def argmax_moves(logits: np.ndarray, legal: LegalMoves) -> Choice:
-    """The move a searchless player makes in each position (arguments as `log_probabilities`)."""
+    """The argmax move of a searchless player, section 3.1 (arguments as `log_probabilities`)."""
     scores = logits[legal.row, legal.index]
     near = scores >= np.maximum.reduceat(scores, legal.start[:-1])[legal.row] - TIE
     best = np.flatnonzero(near)

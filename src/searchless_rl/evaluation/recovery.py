@@ -4,9 +4,12 @@ The paper counts in two units. A solver position that the base plays wrong is re
 model's move there lies in the winning set, and given back in the opposite case; its gates, ranks, leads and
 masses are over all wrong positions, several of one puzzle included, since a policy knows nothing of the moves
 before. A puzzle is newly solved when the base fails it and the tuned model solves it, every position right.
-Where a puzzle needs one position to stand for it, it is the decisive one: the first that the base plays
-wrong, at which its game would have left the line. Wrong positions behind it count as positions, and do not
-speak for the puzzle.
+Where one position must stand for a puzzle, it is the decisive one: the first that the base plays wrong, at
+which its game would have left the line. Later wrong positions of the puzzle count as positions only.
+
+Two readings are ours, since the paper does not define them. The "base solution probability" of a puzzle is
+taken at its decisive position. The probability of a solution is the mass of the whole winning set W(s); its
+rank is that of the most likely move in W(s).
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ def side_by_side(positions: Mapping[str, pd.DataFrame], ratings: pd.DataFrame, s
     """One row per solver position with the base and the tuned models beside each other.
 
     Args:
-        positions: "base" and models -> position frame (`evaluation.tactics.Scores`) of one suite.
+        positions: "base" and models -> position frame (`evaluation.tactics.SuiteScores`) of one suite.
         ratings: puzzle frame of the same suite (puzzle_id, rating).
         suite: its name, for messages.
 
@@ -73,7 +76,7 @@ def tuned_models(frame: pd.DataFrame) -> list[str]:
 
 
 def position_changes(frame: pd.DataFrame, model: str) -> pd.DataFrame:
-    """What one model changed at every solver position of a `side_by_side` frame.
+    """What one model changed at every solver position of a `side_by_side` frame (section 3.5, Figure 8).
 
     Returns:
         Columns puzzle_id, rating, turn, wrong (of the base), recovered, given_back, solution (base's π of the
@@ -124,17 +127,17 @@ def puzzle_changes(frame: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
 
 
 def newly_solved(puzzles: pd.DataFrame, model: str) -> pd.Series:
-    """Bool per row of a `puzzle_changes` frame: the base fails the puzzle and the model solves it."""
+    """Whether the base fails a puzzle and the model solves it: bool per row of a `puzzle_changes` frame."""
     return ~puzzles[f"solved {BASE}"] & puzzles[f"solved {model}"]
 
 
 def given_back(puzzles: pd.DataFrame, model: str) -> pd.Series:
-    """Bool per row of a `puzzle_changes` frame: the base solves the puzzle and the model fails it."""
+    """Whether the base solves a puzzle and the model fails it: bool per row of a `puzzle_changes` frame."""
     return puzzles[f"solved {BASE}"] & ~puzzles[f"solved {model}"]
 
 
 def exclusive(puzzles: pd.DataFrame, model: str, models: Sequence[str]) -> pd.Series:
-    """Bool per row of a `puzzle_changes` frame: newly solved by `model` and by none of the other `models`."""
+    """Whether `model` newly solves a puzzle and no other of `models` solves it: bool per row as above."""
     found = newly_solved(puzzles, model)
     for other in models:
         if other != model:

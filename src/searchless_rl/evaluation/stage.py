@@ -27,9 +27,9 @@ def run_tactics(
     batch_size: int,
     show_progress: bool = False,
 ) -> None:
-    """Score a network on the named suites, into `out`.
+    """Score a network on the named suites, into `out` (section 3.1).
 
-    NAME.parquet (puzzles) and NAME_positions.parquet (solver positions) of each suite, see `Scores`, and
+    NAME.parquet (puzzles) and NAME_positions.parquet (solver positions) of each suite, see `SuiteScores`, and
     summary.json.
     """
     evaluator = Evaluator(load_network(weights), batch_size)

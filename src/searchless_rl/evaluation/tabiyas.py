@@ -13,7 +13,7 @@ COLUMNS = ("name", "eco", "plies", "uci", "fen")
 
 
 @dataclass(frozen=True)
-class Opening:
+class Tabiya:
     """A position with the moves that reach it from the standard start position.
 
     Attributes:
@@ -25,7 +25,7 @@ class Opening:
     moves: tuple[str, ...]
 
 
-def read_openings(path: Path) -> list[Opening]:
+def read_tabiyas(path: Path) -> list[Tabiya]:
     """The start position, then the file's tabiyas in order, each one replayed.
 
     Args:
@@ -36,7 +36,7 @@ def read_openings(path: Path) -> list[Opening]:
         ValueError: other columns, a repeated name, an illegal move, or moves that do not reach the FEN
             (file, line and what was expected named).
     """
-    openings = [Opening(START, ())]
+    tabiyas = [Tabiya(START, ())]
     with path.open(encoding="utf-8", newline="") as stream:
         reader = csv.DictReader(stream)
         if tuple(reader.fieldnames or ()) != COLUMNS:
@@ -45,16 +45,16 @@ def read_openings(path: Path) -> list[Opening]:
             )
         for row in reader:
             try:
-                opening = _read_row(row)
-                if opening.name in {earlier.name for earlier in openings}:
+                tabiya = _read_row(row)
+                if tabiya.name in {earlier.name for earlier in tabiyas}:
                     raise ValueError("the name is taken; names must differ")
             except ValueError as error:
                 raise ValueError(f"{path}, line {reader.line_num}, {row['name']}: {error}") from error
-            openings.append(opening)
-    return openings
+            tabiyas.append(tabiya)
+    return tabiyas
 
 
-def _read_row(row: dict[str, str]) -> Opening:
+def _read_row(row: dict[str, str]) -> Tabiya:
     if None in row or None in row.values():
         raise ValueError(f"the row does not have {len(COLUMNS)} fields")
     moves = tuple(row["uci"].split())
@@ -65,4 +65,4 @@ def _read_row(row: dict[str, str]) -> Opening:
         board.push_uci(uci)  # its error names the move and the position
     if board.fen() != chess.Board(row["fen"]).fen():
         raise ValueError(f"the moves reach {board.fen()}, not {row['fen']}")
-    return Opening(row["name"], moves)
+    return Tabiya(row["name"], moves)

@@ -51,7 +51,7 @@ POSITION_COLUMNS = {
 }
 
 
-class Scores(NamedTuple):
+class SuiteScores(NamedTuple):
     """What a player did on a suite (section 3.1, Metrics).
 
     Attributes:
@@ -72,7 +72,7 @@ class Scores(NamedTuple):
 
 def score_suite(
     evaluator: Evaluator, items: Sequence[SuiteItem], advance: Callable[[int], Any] = lambda count: None
-) -> Scores:
+) -> SuiteScores:
     """Score every puzzle of a suite.
 
     The input planes hold the game's true history where the suite knows it, else the puzzle's own moves from
@@ -84,13 +84,13 @@ def score_suite(
         advance: progress callback, called with the number of puzzles just finished.
     """
     if not items:
-        return Scores(_empty(PUZZLE_COLUMNS), _empty(POSITION_COLUMNS))
+        return SuiteScores(_empty(PUZZLE_COLUMNS), _empty(POSITION_COLUMNS))
     parts = []
     for begin in range(0, len(items), CHUNK):
         chunk = items[begin : begin + CHUNK]
         parts.append(_score_chunk(evaluator, chunk))
         advance(len(chunk))
-    return Scores(*(pd.concat(frames, ignore_index=True) for frames in zip(*parts, strict=True)))
+    return SuiteScores(*(pd.concat(frames, ignore_index=True) for frames in zip(*parts, strict=True)))
 
 
 def _empty(columns: dict[str, Any]) -> pd.DataFrame:
@@ -112,7 +112,7 @@ def solution_nll(log_winning: np.ndarray, puzzle: np.ndarray, count: int) -> np.
 
 
 def log_winning_mass(log_policy: np.ndarray, wins: np.ndarray, legal: LegalMoves) -> np.ndarray:
-    """Log Σ_{a∈W(s)} π(a|s), the inner sum of ℓ (section 3.1).
+    """Log mass of the winning moves, log Σ_{a∈W(s)} π(a|s), the inner sum of ℓ (section 3.1).
 
     Args:
         log_policy: float64 [M] of the legal moves of n positions, in nats.
@@ -125,7 +125,7 @@ def log_winning_mass(log_policy: np.ndarray, wins: np.ndarray, legal: LegalMoves
     return np.logaddexp.reduceat(np.where(wins, log_policy, -np.inf), legal.start[:-1])
 
 
-def _score_chunk(evaluator: Evaluator, items: Sequence[SuiteItem]) -> Scores:
+def _score_chunk(evaluator: Evaluator, items: Sequence[SuiteItem]) -> SuiteScores:
     asked = _solver_positions(items)
     logits, wdl = _evaluate(evaluator, asked)
     log_policy = log_probabilities(logits, asked.legal)
@@ -165,7 +165,7 @@ def _score_chunk(evaluator: Evaluator, items: Sequence[SuiteItem]) -> Scores:
         }
     )
     in_order_of_play = np.argsort(asked.puzzle, kind="stable")
-    return Scores(puzzles, positions.iloc[in_order_of_play])
+    return SuiteScores(puzzles, positions.iloc[in_order_of_play])
 
 
 def _evaluate(evaluator: Evaluator, asked: _SolverPositions) -> tuple[np.ndarray, np.ndarray]:

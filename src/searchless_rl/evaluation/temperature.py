@@ -11,14 +11,21 @@ COLDEST = 1e-8
 
 
 def wdl_entropy(wdl: np.ndarray) -> np.ndarray:
-    """Entropy in nats, float64 [N] in 0 to ln 3, of win/draw/loss probabilities [N, 3]."""
+    """The adaptive temperature τ(s) of section 2.3: entropy in nats of win/draw/loss probabilities.
+
+    Args:
+        wdl: [N, 3] probabilities.
+
+    Returns:
+        float64 [N] in 0 to ln 3.
+    """
     wide = wdl.astype(np.float64)
     entropy: np.ndarray = -(wide * np.log(np.where(wide > 0, wide, 1.0))).sum(1)
     return entropy
 
 
 def temper(log_policy: np.ndarray, legal: LegalMoves, tau: np.ndarray) -> np.ndarray:
-    """Log μ with μ ∝ π^(1/τ), float64 [M].
+    """Log-probabilities of the behavior policy μ ∝ π^(1/τ) (section 2.3), float64 [M].
 
     Args:
         log_policy: float64 [M] log-probabilities of the legal moves of N positions.

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from searchless_rl.cells import Term
 from searchless_rl.files import atomic_writer, write_atomically
+from searchless_rl.reports.formats import csv_text
 
 COLUMN_WIDTH = 3.3  # inches, one column of a two-column page
 DOUBLE_WIDTH = 6.9  # inches, both columns
@@ -62,4 +63,4 @@ def write_figure(figure: Figure, data: pd.DataFrame, stem: Path) -> None:
         )
     with atomic_writer(stem.with_suffix(".png")) as stream:
         figure.savefig(stream, format="png", metadata={"Software": None})
-    write_atomically(stem.with_suffix(".csv"), data.to_csv(index=False, lineterminator="\n"))
+    write_atomically(stem.with_suffix(".csv"), csv_text(data))

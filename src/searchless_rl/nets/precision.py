@@ -50,6 +50,7 @@ class LayerNorm(nn.LayerNorm):
     """Layer norm over the channels whose statistics and result are float32 also under autocast."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Apply the layer; the result is float32, or float64 for float64."""
         with full_precision(x):
             return F.layer_norm(widen(x), self.normalized_shape, self.weight, self.bias, self.eps)
 
@@ -58,6 +59,7 @@ class FinalLinear(nn.Linear):
     """The linear layer that ends a head: computed in float32 also under autocast."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Apply the layer; the result is float32, or float64 for float64."""
         with full_precision(x):
             return F.linear(widen(x), self.weight, self.bias)
 
@@ -66,5 +68,6 @@ class FinalConv2d(nn.Conv2d):
     """The convolution that ends a head: computed in float32 also under autocast."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Apply the layer; the result is float32, or float64 for float64."""
         with full_precision(x):
             return super().forward(widen(x))

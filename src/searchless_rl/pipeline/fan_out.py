@@ -25,6 +25,7 @@ from searchless_rl.params import Params
 from searchless_rl.pipeline import dvc, layout
 from searchless_rl.pipeline.inputs import link_inputs, named_files
 from searchless_rl.pipeline.processes import Runner
+from searchless_rl.progress import Progress
 
 ANCESTORS = ("fetch", "suites", "openings", "warm_start", "tactics_base")
 MEASUREMENTS = ("arena_argmax", "arena_sampled", "arena_swept", "coverage", "evaluate")
@@ -34,8 +35,6 @@ LOGS = layout.SCRATCH / "logs"
 LOCK_TRIES = 20
 BUSY = ("Unable to acquire lock", "is busy, it is being blocked", "is working here")
 """What DVC and the stages say where another process is at work."""
-LINE_EVERY = 60.0
-"""Seconds between lines of progress where nobody watches a bar."""
 
 
 class FanOutFailure(RuntimeError):
@@ -156,13 +155,14 @@ def _run_chains(due: list[Chain], jobs: int, what: str) -> dict[str, str]:
     """Run every chain; name -> reason of those that failed."""
     LOGS.mkdir(parents=True, exist_ok=True)
     runner, failed = Runner(), dict[str, str]()
-    with ThreadPoolExecutor(jobs) as pool, runner, _Progress(len(due), what) as progress:
+    with ThreadPoolExecutor(jobs) as pool, runner, Progress(what, len(due), "chain") as progress:
         futures = {pool.submit(_run_chain, chain, runner): chain for chain in due}
         for future in as_completed(futures):
             name, reason = futures[future].name, future.result()
             if reason is not None:
                 failed[name] = reason
-            progress.done(name, reason)
+                tqdm.write(f"{name} failed: {reason}", file=sys.stderr)
+            progress.update()
     return failed
 
 
@@ -182,39 +182,3 @@ def _run_chain(chain: Chain, runner: Runner) -> str | None:
         if status:
             return f"{stage} ended with exit status {status}; see {log}"
     return None
-
-
-class _Progress:
-    """A bar where someone watches, else a line a minute."""
-
-    def __init__(self, total: int, what: str) -> None:
-        self._watched = sys.stderr.isatty()
-        self._bar = tqdm(total=total, desc=what, disable=not self._watched)
-        self._what, self._total, self._count = what, total, 0
-        self._begun = self._last = time.monotonic()
-
-    def __enter__(self) -> _Progress:
-        self._line("")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-    def done(self, name: str, reason: str | None) -> None:
-        """One more is done, or failed for a reason."""
-        self._count += 1
-        self._bar.update()
-        if reason is not None:
-            self._bar.write(f"{name} failed: {reason}", file=sys.stderr)
-        if self._count == self._total or time.monotonic() - self._last >= LINE_EVERY:
-            self._line(f", last {name}")
-
-    def _line(self, rest: str) -> None:
-        if not self._watched:
-            self._last = time.monotonic()
-            minutes = (self._last - self._begun) / 60
-            print(
-                f"{self._what}: {self._count} of {self._total} after {minutes:.0f} min{rest}",
-                file=sys.stderr,
-                flush=True,
-            )

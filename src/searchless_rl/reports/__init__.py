@@ -3,6 +3,5 @@
 Read in this order. `stage`: what is written, from what; `measured` reads it. `formats` and `latex`: one frame
 as CSV, Markdown and LaTeX; `rows`: what rows of several tables share. Then a module for each table: `tables`
 (Table 2 and cells.csv), `table1`, `table3` to `table6`, `strength` (ladder and records), `coverage`,
-`recovery`, `curves`. `published` holds the paper's numbers against ours, `listings` are frames too long to
-read through.
+`recovery`, `curves`. `listings` are frames too long to read through.
 """

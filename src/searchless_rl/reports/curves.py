@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import pandas as pd
 
+from searchless_rl.results.curves import read_steps
 from searchless_rl.results.models import Measured
 
 METRICS = ("entropy", "kl_base_policy")
@@ -29,9 +29,9 @@ def learning_curves(models: Sequence[Measured], beta: float) -> pd.DataFrame:
             continue
         if model.cell.variant != "full" or (model.cell.term != "none" and model.cell.beta != beta):
             continue
-        lines = model.curves.read_text(encoding="utf-8").splitlines()
-        frame = pd.DataFrame([json.loads(line) for line in lines]).set_index("step")
+        curves = read_steps(model.curves)
         for metric in METRICS:
-            series.setdefault(f"{metric} {model.cell.arm}", frame[metric])  # of several seeds the first
+            points = dict(curves.get(metric, []))
+            series.setdefault(f"{metric} {model.cell.arm}", pd.Series(points))  # of several seeds the first
     ordered = {name: series[name] for metric in METRICS for name in series if name.startswith(f"{metric} ")}
     return pd.DataFrame(ordered).dropna().rename_axis("step").reset_index()

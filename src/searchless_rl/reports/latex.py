@@ -55,7 +55,7 @@ _SYMBOLS = {
     **{"₀₁₂₃₄₅₆₇₈₉"[digit]: f"$_{digit}$" for digit in range(10)},
     **{letter: f"$\\{name}$" for letter, name in _GREEK.items()},
 }
-_MARKUP = re.compile(r"\*\*(?P<bold>.+?)\*\*|`(?P<code>[^`]+)`|(?P<symbol>π_base|π_θ|c_v|β[12])")
+_MARKUP = re.compile(r"\*\*(?P<bold>.+?)\*\*|`(?P<code>[^`]+)`|(?P<symbol>π_base|π_θ|\bc_v\b|β[12](?!\d))")
 _WITH_INDEX = {
     "π_base": r"$\pi_{\mathrm{base}}$",
     "π_θ": r"$\pi_{\theta}$",
@@ -63,6 +63,8 @@ _WITH_INDEX = {
     "β1": r"$\beta_1$",
     "β2": r"$\beta_2$",
 }
+LONG = 15
+"""Letters of a word that may be broken."""
 _BREAKS = re.compile(r"(\\_|[./=:-])")
 
 
@@ -70,7 +72,7 @@ def to_latex(text: str) -> str:
     """Text with ``**bold**`` and `` `code` `` as LaTeX; an unknown letter becomes its code point."""
     parts, end = [], 0
     for found in _MARKUP.finditer(text):
-        parts.append(_escape(text[end : found.start()]))
+        parts.append(_prose(text[end : found.start()]))
         end = found.end()
         if found["bold"]:
             parts.append(rf"\textbf{{{to_latex(found['bold'])}}}")
@@ -80,7 +82,18 @@ def to_latex(text: str) -> str:
             parts.append(rf"\texttt{{{code}}}")
         else:
             parts.append(_WITH_INDEX[found["symbol"]])
-    return "".join([*parts, _escape(text[end:])])
+    return "".join([*parts, _prose(text[end:])])
+
+
+def _prose(text: str) -> str:
+    """Text whose long words, such as paths, may break behind a slash or an underscore."""
+    words = re.split(r"(\s+)", text)
+    return "".join(
+        r"\allowbreak{}".join(map(_escape, re.split(r"(?<=[/_])", word)))
+        if len(word) >= LONG
+        else _escape(word)
+        for word in words
+    )
 
 
 def _escape(text: str) -> str:

@@ -19,7 +19,6 @@ from searchless_rl.reports.measured import (
     shown_coverage,
     with_control,
 )
-from searchless_rl.reports.published import published, write_published
 from searchless_rl.reports.recovery import COLUMNS as RECOVERY_COLUMNS
 from searchless_rl.reports.recovery import recovery_table
 from searchless_rl.reports.strength import ladder, read_games, strength, write_ladder
@@ -27,8 +26,8 @@ from searchless_rl.reports.table1 import table1, write_table1
 from searchless_rl.reports.table3 import table3, write_table3
 from searchless_rl.reports.table4 import table4, write_table4
 from searchless_rl.reports.table5 import read_shapes, table5, write_table5
-from searchless_rl.reports.table6 import table6, write_table6
-from searchless_rl.reports.tables import PAPER_BASE, cells, headline, table2
+from searchless_rl.reports.table6 import write_table6
+from searchless_rl.reports.tables import cells, headline, table2
 from searchless_rl.results.models import Measured, read_control, read_models
 from searchless_rl.results.names import BASE
 from searchless_rl.results.selection import select_cells
@@ -38,28 +37,20 @@ from searchless_rl.statistics.paired import compare_models
 def build_tables(params: Params, data: Path, out: Path) -> None:
     """Write every table (CSV, Markdown, LaTeX) and the plain files beside them into `out`.
 
-    These are Tables 1 to 6, ladder, coverage, deviations, published (the paper's results beside ours), paired
-    and recovery; cells.csv (everything measured of a cell) with cells.md (what its columns mean);
-    strength.csv, learning_curves.csv and metrics.json. What was not measured keeps its row, with dashes.
+    These are Tables 1 to 6, ladder, coverage, paired and recovery; cells.csv (everything measured of a cell)
+    with cells.md (what its columns mean); strength.csv, learning_curves.csv and metrics.json. What was not
+    measured keeps its row, with dashes.
     """
     models, source = read_models(data, params), Source.of(params)
     rated = ladder(read_games(data / "arena" / "argmax"), BASE)
     scores, sampled = selected_scores(data), data / "arena" / "sampled"
-    frames = {
-        1: table1(models, read_control(data), rated),
-        3: table3([models[0], *select_cells(models)]),
-        4: table4(headline_scores(data)),
-        5: table5(read_games(sampled), read_shapes(sampled)),
-        6: table6(models),
-    }
-    write_table1(frames[1], out / "table1", params, data / "suites")
+    write_table1(table1(models, read_control(data), rated), out / "table1", params, data / "suites")
     write_ladder(rated, out / "ladder", source)
     _write_settings(params, models, out)
-    write_table3(frames[3], out / "table3", source)
-    write_table4(frames[4], out / "table4", source, params.headline_beta)
-    write_table5(frames[5], out / "table5", source)
+    write_table3(table3([models[0], *select_cells(models)]), out / "table3", source)
+    write_table4(table4(headline_scores(data)), out / "table4", source, params.headline_beta)
+    write_table5(table5(read_games(sampled), read_shapes(sampled)), out / "table5", source)
     write_table6(models, out / "table6", source)
-    write_published(published(data / "paper", frames), out / "published", source, PAPER_BASE)
     write_coverage_table(coverage_table(shown_coverage(data)), out / "coverage", source)
     write_paired(compare_models(with_control(scores, data)), out / "paired", source)
     write_recovery(_recovery(data), out / "recovery", source)

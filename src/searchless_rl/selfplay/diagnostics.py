@@ -85,7 +85,7 @@ def summarize_step(parts: Losses, signals: Signals, games: GameBatch, max_plies:
 
 
 def finished(games: GameBatch, max_plies: int) -> np.ndarray:
-    """Bool [N]: games over by rule or by length."""
+    """The games that are over by rule or by length, bool [N]."""
     return games.over | (games.plies >= max_plies)
 
 

@@ -68,11 +68,12 @@ def kl_divergence(log_p: Tensor, log_q: Tensor, mask: Tensor) -> Tensor:
 
 def wdl_entropy(wdl: Tensor) -> Tensor:
     """τ(s) = H(p(s)) in nats, 0 to ln 3, of win/draw/loss probabilities [B, 3] (paper equation 5), [B]."""
-    return torch.special.entr(wdl).sum(1)
+    total: Tensor = torch.special.entr(wdl).sum(1)
+    return total
 
 
 def temper(log_policy: Tensor, mask: Tensor, tau: Tensor) -> Tensor:
-    """Log μ with μ ∝ π^(1/τ), [B, L] (paper equation 6).
+    """Behavior policy μ ∝ π^(1/τ) as log μ, [B, L] (paper equation 6).
 
     Args:
         log_policy: [B, L] log π.

@@ -90,7 +90,8 @@ def randomize_roots(
         restarted: bool [N].
         policy: raw policy logits of the base, see `advance`.
         full_moves: most of them.
-        seed, step: address of the random numbers.
+        seed: of the random numbers.
+        step: optimizer steps taken, the rest of their address.
     """
     count = len(games)
     lengths = full_moves_to_plies(uniforms(Stream.ROOT_LENGTH, seed, step, count), full_moves)

@@ -127,7 +127,7 @@ def compare_models(scores: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataF
     """Every pair of models on every suite that both were measured on.
 
     Args:
-        scores: model -> suite -> puzzle frame (`evaluation.tactics.Scores`).
+        scores: model -> suite -> puzzle frame (`evaluation.tactics.SuiteScores`).
 
     Returns:
         One row per suite and pair, in the order given: suite, a, b (models), n, both, only_a, only_b, neither

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from searchless_rl.files import sha256_of, write_atomically, write_json
-from searchless_rl.lc0 import describe
 from searchless_rl.suites.download import FetchError, fetch, resolve_base
 from searchless_rl.suites.histories import fetch_histories
 from searchless_rl.suites.sources import remote_file
@@ -46,6 +45,8 @@ def fetch_base(base: str, data: Path) -> None:
             put in place then.
         NetworkFileError: the file is no Lc0 network.
     """
+    from searchless_rl.lc0 import describe  # with torch, which nothing else here needs
+
     source = resolve_base(base, data / "downloads")
     unsupported = describe(source)["unsupported"]
     if unsupported is not None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import chess
 import cozy_chess as cozy
 
-from searchless_rl.board.positions import read_root
+from searchless_rl.board.roots import read_root
 from searchless_rl.suites.text import shorten
 
 _UCI = re.compile(r"[a-h][1-8][a-h][1-8][qrbn]?")

@@ -12,12 +12,11 @@ from typing import Any
 from searchless_rl.cells import Cell, format_beta
 from searchless_rl.files import flatten, sha256_of
 from searchless_rl.params import Params
+from searchless_rl.results.curves import Curve, read_steps
 from searchless_rl.results.document import (
     Document,
     MalformedFile,
     Suites,
-    finite_number,
-    parse_object,
     read_suites,
 )
 from searchless_rl.results.models import evaluated_folders
@@ -167,30 +166,13 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
     )
 
 
-def read_curves(path: Path, root: Path) -> dict[str, list[tuple[int, float]]]:
+def read_curves(path: Path, root: Path) -> dict[str, Curve]:
     """Every metric as (optimizer step, value), ``train/`` before its name.
 
     Raises:
-        MalformedFile: a line that is torn, no JSON object, out of order or not finite.
+        MalformedFile: as `read_steps`.
     """
-    curves: dict[str, list[tuple[int, float]]] = {}
-    last = 0
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise MalformedFile(f"{_relative(root, path)}: {error}") from error
-    for number, line in enumerate(lines, start=1):
-        where = f"{_relative(root, path)} line {number}"
-        record = parse_object(line, where)
-        step = record.pop("step", None)
-        if not isinstance(step, int) or isinstance(step, bool) or step <= last:
-            raise MalformedFile(f"{where}: step {step!r} after step {last}")
-        last = step
-        for name, value in record.items():
-            curves.setdefault(f"train/{name}", []).append((step, finite_number(value, f"{where}: {name}")))
-    if not curves:
-        raise MalformedFile(f"{_relative(root, path)}: no metrics")
-    return curves
+    return {f"train/{name}": points for name, points in read_steps(path, root).items()}
 
 
 def report_files(root: Path, scale: str) -> dict[str, Path]:

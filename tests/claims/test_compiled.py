@@ -17,11 +17,12 @@ from made_results import (
     random_scores,
 )
 
+from searchless_rl.claims.deviations import deviations, write_deviations
+from searchless_rl.claims.published import published, write_published
 from searchless_rl.params import load_params
 from searchless_rl.reports.formats import Source
 from searchless_rl.reports.latex import PACKAGES
 from searchless_rl.reports.listings import write_paired, write_recovery
-from searchless_rl.reports.published import published, write_published
 from searchless_rl.reports.recovery import recovery_table
 from searchless_rl.reports.stage import build_tables
 from searchless_rl.reports.table4 import table4, write_table4
@@ -48,7 +49,9 @@ def root(pytestconfig):
 @pytest.mark.parametrize("scale", ["mini", "paper"])
 def test_every_table_compiles_and_fits_where_nothing_is_measured(tmp_path, root, scale):
     shutil.copytree(root / "data" / "paper", tmp_path / "data" / "paper")
-    build_tables(load_params(root / "scales" / f"{scale}.yaml"), tmp_path / "data", tmp_path)
+    params = load_params(root / "scales" / f"{scale}.yaml")
+    build_tables(params, tmp_path / "data", tmp_path)
+    write_deviations(deviations(params), tmp_path / "deviations", Source.of(params))
     assert len(_compile(tmp_path)) >= 11
 
 

@@ -3,8 +3,8 @@
 import pytest
 from made_results import paper_tables
 
+from searchless_rl.claims.published import published, write_published
 from searchless_rl.reports.formats import Source
-from searchless_rl.reports.published import published, write_published
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ def published(folder: Path, tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
 
     Args:
         folder: the paper's tables (data/paper).
-        tables: number -> frame of `table1`, `table3`, `table4`, `table5` and `table6`.
+        tables: number -> frame of `table1`, `table3`, `table4`, `table5` and `table6`, see `read_tables`.
 
     Returns:
         A row per printed number: table, quantity, unit, term, tau (in Table 5 the sampling), beta (Table 6),
@@ -90,6 +90,15 @@ def published(folder: Path, tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
     bases[1, "Elo"] = _Entry(1, "Elo", "", (BASE, None, None), "0", "", _Value(0))
     rows = [_row(entry, bases.get((entry.table, entry.quantity))) for entry in entries]
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def read_tables(reports: Path) -> dict[int, pd.DataFrame]:
+    """The written tables that the paper prints numbers in, by their number.
+
+    Raises:
+        OSError: a table is missing; the stage `tables` writes them all.
+    """
+    return {number: pd.read_csv(reports / f"table{number}.csv") for number in (1, 3, 4, 5, 6)}
 
 
 def _is_base(entry: _Entry) -> bool:
