@@ -5,7 +5,8 @@
 The bare validator does with python-chess what any reader of the format must: read the FEN, check that the
 position is valid, play the line. The stage reads, validates, splits, finds the winning sets and writes. Both
 work on the same file, made of the bundled one: copies of its puzzles, each with another pawn on the board so
-that no position occurs twice. Seconds are those of the processor, as each is one process that waits for nothing.
+that no position occurs twice. Seconds are those of the processor, as each is one process that waits for
+nothing.
 A ratio is the stage over the validator; for memory, the file over the first.
 """
 
