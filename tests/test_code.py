@@ -120,7 +120,7 @@ def test_the_fingerprint_of_a_cell_changes_with_any_file_it_runs(tmp_path):
 
     before = fingerprint()
     assert before.strip() == code.code_of("searchless_rl.selfplay.stage")
-    for name in ("reports/style.py", "statistics/bootstrap.py", "suites/winning.py", "params.py"):
+    for name in ("figures/style.py", "statistics/bootstrap.py", "suites/winning.py", "params.py"):
         edit(name)
     assert fingerprint() == before
     edit("nets/encoder.py")
