@@ -124,7 +124,7 @@ def test_winning_sets_are_read_by_all_that_score_puzzles(edited):
 
 
 @pytest.mark.parametrize(
-    "name", ["statistics/bootstrap.py", "reports/style.py", "reports/figure8.py", "reports/table1.py"]
+    "name", ["statistics/bootstrap.py", "figures/style.py", "figures/figure8.py", "reports/table1.py"]
 )
 def test_an_edit_to_reports_only_reruns_reports(edited, name):
     stale = edited(f"src/searchless_rl/{name}")
