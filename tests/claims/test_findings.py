@@ -8,8 +8,8 @@ import pytest
 from searchless_rl.claims import finding_rules as rules
 from searchless_rl.claims.findings import (
     CLAIMS,
+    MEASURED,
     PREMISE,
-    TABLES,
     UNMEASURED,
     VERDICTS,
     findings,
@@ -252,5 +252,14 @@ def test_the_papers_numbers_are_those_of_its_tables(root):
                 assert number in known, (claim.id, number)
 
 
-def test_the_tables_that_are_read_are_named():
-    assert {"table1", "table4", "paired"} <= set(TABLES)
+def test_a_rating_that_was_not_measured_is_no_verdict(paper, root, mini, tmp_path):
+    unrated = _changed(paper, "table1", lambda f: f["model"] == FIXED, elo_low=float("nan"))
+    with pytest.raises(KeyError):
+        rules.strength_of_anchors(unrated)
+    for name in MEASURED:
+        pd.read_csv(root / "reports" / "mini" / f"{name}.csv").to_csv(tmp_path / f"{name}.csv", index=False)
+    table = pd.read_csv(tmp_path / "table1.csv").assign(elo=None, elo_low=None, elo_high=None)
+    table.to_csv(tmp_path / "table1.csv", index=False)
+    frame = findings(read_frames(tmp_path), mini).set_index("id")
+    assert set(frame.loc[["strength", "dissociation", "control"], "verdict"]) == {UNMEASURED}
+    assert frame.at["accuracy", "verdict"] == SUPPORTED

@@ -52,8 +52,7 @@ def _outs(body):
     return [out if isinstance(out, str) else next(iter(out)) for out in body["outs"]]
 
 
-def test_every_file_that_the_stage_tables_writes_is_an_output(pipeline, pytestconfig, tmp_path):
-    """Where nothing is measured, too, every file is written."""
+def test_every_file_that_the_tables_write_is_an_output(pipeline, pytestconfig, tmp_path):
     params = load_params(pytestconfig.rootpath / "scales" / "smoke.yaml")
     shutil.copytree(pytestconfig.rootpath / "data" / "paper", tmp_path / "data" / "paper")
     build_tables(params, tmp_path / "data", tmp_path / "out")

@@ -344,7 +344,7 @@ EVALUATION = (
         NOT_RELEASED,
         "exact enumeration; prefixes of mass below {coverage.mass_floor} are not followed, and their mass "
         "bounds the error",
-        code=("evaluation.coverage.enumerate_lines",),
+        code=("evaluation.coverage.enumerate_trajectories",),
     ),
     Difference(
         "Tabiyas of Figure 10",

@@ -1,8 +1,8 @@
 """What a run says of the paper's headline claims: one function a claim, from the report folder's CSV files.
 
-A function takes the frames by name ("table1": reports/SCALE/table1.csv) and gives the measurement with its
-verdict. Of several seeds of a cell the first counts. A frame or a row that is missing raises KeyError or
-IndexError, which `findings` reports as not measurable.
+A function takes the frames by name ("table1": reports/SCALE/table1.csv), of the rows that were measured, and
+gives the measurement with its verdict. Of several seeds of a cell the first counts. A frame, a row or a value
+that is missing raises KeyError or IndexError, which `findings` reports as not measurable.
 """
 
 from __future__ import annotations
@@ -51,7 +51,13 @@ class Finding(NamedTuple):
 
 
 def by_interval(low: float, high: float, null: float = 0.0) -> str:
-    """The verdict on "above `null`": a whole 95 % interval must lie on one side of it."""
+    """The verdict on "above `null`": a whole 95 % interval must lie on one side of it.
+
+    Raises:
+        KeyError: a bound was not measured.
+    """
+    if pd.isna(low) or pd.isna(high):
+        raise KeyError("an interval that was not measured")
     return SUPPORTED if low > null else CONTRADICTED if high < null else INCONCLUSIVE
 
 
@@ -79,10 +85,14 @@ def control_trades(frames: Frames) -> Finding:
     """The puzzle-tuned control: a larger gain in accuracy than any cell's, and a loss of rating."""
     gains, control = _gains(frames), _one(frames["table1"], model="control")
     gain, low, high = gains.pop("control")
+    if not gains:
+        raise KeyError("no other model to compare the control with")
     largest = low > max(gain[2] for gain in gains.values())
-    loses = control["elo_high"] < 0
-    refuted = control["elo_low"] > 0 or high < max(gain[1] for gain in gains.values())
-    verdict = SUPPORTED if largest and loses else CONTRADICTED if refuted else INCONCLUSIVE
+    rating = by_interval(control["elo_low"], control["elo_high"])
+    refuted = rating == SUPPORTED or high < max(gain[1] for gain in gains.values())
+    verdict = CONTRADICTED if refuted else INCONCLUSIVE
+    if largest and rating == CONTRADICTED:
+        verdict = SUPPORTED
     return Finding(f"{signed(100 * gain, 1)} points, {_elo(control)} Elo", verdict, *_bounds(control, "elo"))
 
 
@@ -91,8 +101,9 @@ def dissociation(frames: Frames) -> Finding:
     both = weaker = 0
     for name, (_, low, _) in _gains(frames).items():
         row = _one(frames["table1"], model=name)
-        both += low > 0 and row["elo_low"] > 0
-        weaker += low > 0 and row["elo_high"] < 0
+        rating = by_interval(row["elo_low"], row["elo_high"])
+        both += low > 0 and rating == SUPPORTED
+        weaker += low > 0 and rating == CONTRADICTED
     verdict = SUPPORTED if weaker else CONTRADICTED if both else INCONCLUSIVE
     count = len(_gains(frames))
     text = f"{weaker} of {count} models gain on puzzles and lose rating, {both} gain both"
@@ -187,6 +198,8 @@ def reverse_is_tighter(frames: Frames) -> Finding:
     for _, rows in table[table["term"].isin(ANCHORS)].groupby(["position", "policy"], sort=False):
         forward, reverse = (float(_one(rows, term=term)["draws_95_low"]) for term in ANCHORS[::-1])
         ratios.append(forward / reverse)
+    if not ratios:
+        raise KeyError("no pair of anchors")
     tighter = sum(ratio > 1 for ratio in ratios)
     verdict = SUPPORTED if tighter == len(ratios) else CONTRADICTED
     text = (
@@ -262,6 +275,8 @@ def _gains(frames: Frames) -> dict[str, tuple[float, float, float]]:
     paired = frames["paired"]
     rows = paired[(paired["suite"] == "main") & (paired["a"] == "base")]
     rows = rows[rows["b"].isin(frames["table1"]["model"])]
+    if rows.empty:
+        raise KeyError("no model to compare with the base")
     return {str(row["b"]): (-row["difference"], -row["high"], -row["low"]) for _, row in rows.iterrows()}
 
 

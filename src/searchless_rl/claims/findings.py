@@ -28,7 +28,11 @@ COLUMNS = (
     *("id", "section", "claim", "paper", "measured", "value", "low", "high", "n"),
     *("verdict", "as_measured", "premise", "rule"),
 )
-TABLES = ("table1", "table4", "table5", "table6", "cells", "coverage", "recovery", "paired")
+MEASURED = {
+    **{"table1": "accuracy", "table4": "main", "table5": "elo", "table6": "k", "cells": "main_accuracy"},
+    **{"coverage": "draws_95_low", "recovery": "value", "paired": "difference"},
+}
+"""CSV file -> the column that a row holds if it was measured."""
 
 PAPER_STEPS = 2000
 """Optimizer steps of the paper (Table 2)."""
@@ -239,9 +243,12 @@ CLAIMS = (
 
 
 def read_frames(folder: Path) -> dict[str, pd.DataFrame]:
-    """The report folder's CSV files by name; empty frames where they are missing."""
-    paths = {name: folder / f"{name}.csv" for name in TABLES}
-    return {name: pd.read_csv(path) if path.exists() else pd.DataFrame() for name, path in paths.items()}
+    """The measured rows of the report folder's CSV files, by name; empty frames where they are missing."""
+    frames = {}
+    for name, column in MEASURED.items():
+        path = folder / f"{name}.csv"
+        frames[name] = pd.read_csv(path).dropna(subset=column) if path.exists() else pd.DataFrame()
+    return frames
 
 
 def findings(frames: Frames, params: Params) -> pd.DataFrame:
@@ -260,9 +267,7 @@ def findings(frames: Frames, params: Params) -> pd.DataFrame:
 def _judge(claim: Claim, frames: Frames, params: Params) -> dict[str, object]:
     try:
         finding = claim.measure(frames)
-        if finding.value is not None and pd.isna(finding.value):
-            raise KeyError(claim.id)
-    except (KeyError, IndexError, TypeError, ValueError):  # a missing file, row or value
+    except (KeyError, IndexError):  # a missing file, row or value
         finding = Finding(MISSING, UNMEASURED)
     verdict, premise = finding.verdict, ""
     if claim.premise:
