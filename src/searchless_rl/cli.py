@@ -15,7 +15,7 @@ from searchless_rl.interruption import Interrupted
 from searchless_rl.params import load_params, write_scale
 from searchless_rl.pipeline import layout, stages
 from searchless_rl.pipeline.lifetime import end_with_parent
-from searchless_rl.plain_yaml import shortened
+from searchless_rl.text import cut, quoted
 
 
 def fan_out(arguments: argparse.Namespace) -> None:
@@ -118,7 +118,7 @@ def ui(arguments: argparse.Namespace) -> int:
 
 def _number(text: str, least: int, most: int, what: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most):
-        raise argparse.ArgumentTypeError(f"{shortened(text)} is not a {what}; allowed: {least} to {most}")
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a {what}; allowed: {least} to {most}")
     return int(text)
 
 
@@ -240,4 +240,4 @@ def _unexpected(error: Exception) -> str:
     """One line for an error that nothing foresaw."""
     if isinstance(error, MemoryError):
         return "not enough memory; lower selfplay.micro_batch and evaluation.batch_size, or close programs"
-    return f"unexpected {type(error).__name__}: {shortened(' '.join(str(error).split()), 500, quoted=False)}"
+    return f"unexpected {type(error).__name__}: {cut(' '.join(str(error).split()), 500)}"

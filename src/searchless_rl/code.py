@@ -26,6 +26,7 @@ PLUMBING = frozenset(
         "params",
         "plain_yaml",
         "progress",
+        "text",
         "unfinished",
         "pipeline.layout",
     )

@@ -22,7 +22,8 @@ from pydantic import (
 
 from searchless_rl.cells import Cell, CellError, Tau, Term, Variant
 from searchless_rl.files import write_atomically
-from searchless_rl.plain_yaml import PlainYamlError, read_plain_yaml, shortened
+from searchless_rl.plain_yaml import PlainYamlError, read_plain_yaml
+from searchless_rl.text import quoted
 
 
 class ParamsError(ValueError):
@@ -274,7 +275,7 @@ def _explain(problem: dict[str, Any]) -> str:
     key = ".".join(str(part) for part in problem["loc"])
     kind, given = problem["type"], problem.get("input")
     if kind == "extra_forbidden":
-        return f"{key}: unknown key (value {shortened(given)}); remove it or correct its spelling"
+        return f"{key}: unknown key (value {quoted(given)}); remove it or correct its spelling"
     if kind == "missing":
         return f"{key}: missing; every scale file in scales/ has it"
     message = str(problem["msg"]).removeprefix("Value error, ").replace("Input should be", "allowed:")
@@ -284,7 +285,7 @@ def _explain(problem: dict[str, Any]) -> str:
         message = "allowed: a number (YAML read a string: remove the quotes, or write 0.00001 for 1e-05)"
     if isinstance(given, dict):
         return f"{key}: {message}"
-    return f"{key}: {shortened(given)} is not allowed; {message}"
+    return f"{key}: {quoted(given)} is not allowed; {message}"
 
 
 WAY_BACK = "Correct the value, or `git checkout params.yaml` takes back what `dvc exp run -S` wrote there."

@@ -12,6 +12,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from searchless_rl.text import cut, quoted
+
 DEPTH = 20
 """Levels of nesting; params.yaml has four."""
 
@@ -31,7 +33,7 @@ def read_plain_yaml(text: str) -> dict[Any, Any]:
     try:
         node = reader.compose(text)
     except YAMLError as error:
-        raise PlainYamlError(f"not readable as YAML: {shortened(str(error), 500, quoted=False)}") from error
+        raise PlainYamlError(f"not readable as YAML: {cut(str(error), 500)}") from error
     except RecursionError as error:
         raise PlainYamlError("not readable as YAML: nested too deeply") from error
     if not isinstance(node, MappingNode):
@@ -57,9 +59,9 @@ class _Reader:
             raise PlainYamlError(f"{key}: an alias (*{node.anchor}) is not allowed; write the value out")
         self._seen.add(id(node))
         if key.count(".") + key.count("[") > DEPTH:
-            raise PlainYamlError(f"{shortened(key, quoted=False)}: nested too deeply")
+            raise PlainYamlError(f"{cut(key)}: nested too deeply")
         if not isinstance(node, ScalarNode) and _tag(node) not in ("map", "seq"):
-            raise PlainYamlError(f"{key}: the tag {shortened(_tag(node))} is not allowed; remove it")
+            raise PlainYamlError(f"{key}: the tag {quoted(_tag(node))} is not allowed; remove it")
         if isinstance(node, MappingNode):
             return self.mapping(node, key)
         if isinstance(node, SequenceNode):
@@ -74,7 +76,7 @@ class _Reader:
             name = self._scalar(name_node, key or "top level")
             inner = f"{key}.{name}" if key else str(name)
             if name in values:
-                raise PlainYamlError(f"{shortened(inner, quoted=False)}: Duplicate key; keep one of them")
+                raise PlainYamlError(f"{cut(inner)}: Duplicate key; keep one of them")
             values[name] = self.value(value_node, inner)
         return values
 
@@ -82,13 +84,5 @@ class _Reader:
         try:
             return self._constructor.construct_object(node, deep=True)
         except (YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
-            shown = (shortened(key, quoted=False), shortened(node.value), shortened(_tag(node), quoted=False))
+            shown = (cut(key), quoted(node.value), cut(_tag(node)))
             raise PlainYamlError("{}: {} is not a valid {}".format(*shown)) from error
-
-
-def shortened(value: Any, most: int = 100, *, quoted: bool = True) -> str:
-    """A value as Python writes it, or a text as it is, cut in the middle where it is long."""
-    text = repr(value) if quoted else str(value)
-    return (
-        text if len(text) <= most else f"{text[: most // 2]}...{text[-most // 4 :]} ({len(text)} characters)"
-    )

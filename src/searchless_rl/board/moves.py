@@ -16,7 +16,7 @@ from searchless_rl.board.policy_map import (
     SQUARES,
 )
 from searchless_rl.board.positions import KING, PAWN
-from searchless_rl.board.text import cut
+from searchless_rl.text import quoted
 
 _SQUARE_NUMBER = {name: number for number, name in enumerate(SQUARES)}
 _COZY_SQUARES = [cozy.Square.from_index(number) for number in range(64)]
@@ -70,7 +70,7 @@ def uci_index(uci: str, is_white: bool, position: np.ndarray) -> int:
     start, end = _SQUARE_NUMBER.get(uci[:2], -1), _SQUARE_NUMBER.get(uci[2:4], -1)
     promotion = uci[4:]
     if start < 0 or end < 0 or promotion not in ("", "q", "r", "b", "n"):
-        raise ValueError(f"{cut(uci)!r} is not a move in UCI notation such as e2e4 or e7e8q")
+        raise ValueError(f"{quoted(uci)} is not a move in UCI notation such as e2e4 or e7e8q")
     own = 0 if is_white else 6
     promotes = end // 8 == (7 if is_white else 0) and int(position[own + PAWN]) >> start & 1
     if promotes and not promotion:

@@ -11,7 +11,7 @@ import cozy_chess as cozy
 import numpy as np
 
 from searchless_rl.board.positions import PAWN, SQUARES
-from searchless_rl.board.text import cut
+from searchless_rl.text import cut, quoted
 
 MAX_CLOCK = 2**31 - 1
 """The largest half-move clock that lc0 reads. The rules know clocks past 100: a draw must be claimed."""
@@ -119,7 +119,7 @@ def _has_usual_kings(board: cozy.Board, rights: str) -> bool:
 
 
 def _checked_root(fen: str) -> Root:
-    named = repr(cut(fen, 200))
+    named = quoted(fen, 200)
     try:
         checked = chess.Board(fen)
     except ValueError as error:
@@ -154,4 +154,4 @@ def _generator_board(fen: str, checked: chess.Board) -> cozy.Board:
         try:
             return cozy.Board.from_fen(checked.fen(en_passant="fen"))
         except ValueError as error:
-            raise PositionError(f"not a playable position: {cut(fen, 200)!r} ({error})") from error
+            raise PositionError(f"not a playable position: {quoted(fen, 200)} ({error})") from error

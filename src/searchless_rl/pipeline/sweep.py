@@ -20,6 +20,7 @@ from searchless_rl.evaluation.stage import run_tactics
 from searchless_rl.files import flatten, sha256_of, write_atomically
 from searchless_rl.params import Params
 from searchless_rl.pipeline.requested import train_requested
+from searchless_rl.reports.formats import csv_text
 from searchless_rl.results.models import read_cell
 from searchless_rl.results.names import identity
 
@@ -117,7 +118,7 @@ def add_row(report: Path, row: Mapping[str, Any]) -> None:
     rows = pd.concat([_read(report), pd.DataFrame([row])], ignore_index=True).drop_duplicates(
         keys, keep="last"
     )
-    write_atomically(report, rows.sort_values(keys).to_csv(index=False, lineterminator="\n"))
+    write_atomically(report, csv_text(rows.sort_values(keys)))
 
 
 def _read(report: Path) -> pd.DataFrame:

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import chess
 
-from searchless_rl.board.text import cut
 from searchless_rl.play.networks import load_evaluator
 from searchless_rl.play.terminal import ShownGame, name_of
+from searchless_rl.text import quoted
 
 WORDS = "a move (Nf3 or g1f3), undo, draw (claim one), resign, quit, help"
 
@@ -98,7 +98,7 @@ def _turn(game: ShownGame, lines: Iterable[str], write: Callable[[str], Any]) ->
                 if move is not None:
                     write(game.push(move))
                     return None
-                write(f"{cut(word)!r} is no legal move here, or more than one; your turn takes {WORDS}.")
+                write(f"{quoted(word)} is no legal move here, or more than one; your turn takes {WORDS}.")
     return "* (left)"
 
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from searchless_rl import __version__
 from searchless_rl.board import GameBatch
-from searchless_rl.board.text import cut
 from searchless_rl.play.networks import load_evaluator
+from searchless_rl.text import quoted
 
 if TYPE_CHECKING:
     from searchless_rl.arena.players import ChosenMove, Temperature
@@ -110,7 +110,7 @@ class _Engine:
         command = self._commands.get(words[0])
         try:
             if command is None:
-                raise ValueError(f"unknown command {cut(words[0])!r}")
+                raise ValueError(f"unknown command {quoted(words[0])}")
             command(words[1:])
         except ValueError as error:
             self._write(_info_string(error))
@@ -136,7 +136,7 @@ class _Engine:
         name, value = " ".join(words[1:place]), " ".join(words[place + 1 :])
         known = {each.lower(): take for each, (_, take) in self._options.items()}
         if name.lower() not in known:
-            raise ValueError(f"unknown option {cut(name)!r}; known: {', '.join(self._options)}")
+            raise ValueError(f"unknown option {quoted(name)}; known: {', '.join(self._options)}")
         known[name.lower()](value)
 
     def _set_weights(self, value: str) -> None:
@@ -154,12 +154,12 @@ class _Engine:
             check_temperature(temperature)
         except ValueError:
             allowed = "adaptive, or a number >= 0 (0 is the argmax)"
-            raise ValueError(f"Temperature {cut(value)!r}; allowed: {allowed}") from None
+            raise ValueError(f"Temperature {quoted(value)}; allowed: {allowed}") from None
         self._temperature = temperature
 
     def _set_shows_wdl(self, value: str) -> None:
         if value.lower() not in ("true", "false"):
-            raise ValueError(f"UCI_ShowWDL {cut(value)!r}; allowed: true, false")
+            raise ValueError(f"UCI_ShowWDL {quoted(value)}; allowed: true, false")
         self._shows_wdl = value.lower() == "true"
 
     def _begin_game(self, _words: list[str]) -> None:
@@ -239,7 +239,7 @@ def _info_string(fault: object) -> str:
 
 def _check_history_fill(value: str) -> None:
     if value.lower() != "fen_only":
-        raise ValueError(f"HistoryFill {cut(value)!r} is not supported; allowed: fen_only")
+        raise ValueError(f"HistoryFill {quoted(value)} is not supported; allowed: fen_only")
 
 
 def _search_moves(words: list[str]) -> list[str]:

@@ -11,8 +11,8 @@ from searchless_rl.files import atomic_writer
 from searchless_rl.suites.game_moves import read_history
 from searchless_rl.suites.puzzles import Puzzle, parse_puzzle
 from searchless_rl.suites.rows import PuzzleFileError, ReadReport, RejectReason, RowError, iter_rows
-from searchless_rl.suites.text import shorten
 from searchless_rl.suites.winning import Groups, format_groups, parse_groups
+from searchless_rl.text import quoted
 
 SUITE_COLUMNS = ("PuzzleId", "FEN", "Moves", "Rating", "Themes", "GameUrl", "Winning")
 HISTORY_COLUMN = "History"  # the last, there only where some puzzle has a history
@@ -65,7 +65,7 @@ def _suite_lines(items: Iterable[SuiteItem], columns: tuple[str, ...]) -> Iterat
                 if any(letter in text for letter in ',"\r\n')
             )
             raise ValueError(
-                f"puzzle {puzzle.id}: {name} {shorten(text)} holds a comma, a quote or a line end"
+                f"puzzle {puzzle.id}: {name} {quoted(text)} holds a comma, a quote or a line end"
             )
         yield line
 
@@ -133,7 +133,7 @@ def read_game_moves(path: Path) -> dict[str, str]:
         puzzle_id, comma, text = line.partition(",")
         if not comma or "," in text or puzzle_id in moves:
             raise PuzzleFileError(
-                f"{path}: line {number} repeats an id or has not two columns: {shorten(line)}. "
+                f"{path}: line {number} repeats an id or has not two columns: {quoted(line)}. "
                 "Fetch the histories again."
             )
         moves[puzzle_id] = text

@@ -29,7 +29,7 @@ from searchless_rl.suites.game_moves import HistoryOutcome, read_history
 from searchless_rl.suites.https_source import TRANSIENT_STATUS, network_reason, read_chunks
 from searchless_rl.suites.journal import ResultLog
 from searchless_rl.suites.puzzles import Puzzle, read_puzzles
-from searchless_rl.suites.text import printable
+from searchless_rl.text import printable
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from searchless_rl import __version__
 from searchless_rl.files import sha256_of
 from searchless_rl.suites.new_file import open_new
 from searchless_rl.suites.sources import RemoteFile, SourceError
-from searchless_rl.suites.text import printable
 from searchless_rl.suites.verify import looks_like_html
+from searchless_rl.text import printable
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from searchless_rl.suites.text import printable
+from searchless_rl.text import printable
 from searchless_rl.unfinished import try_lock
 
 T = TypeVar("T")

@@ -32,7 +32,7 @@ from searchless_rl.suites.rows import (
     RowError,
     iter_rows,
 )
-from searchless_rl.suites.text import shorten
+from searchless_rl.text import quoted
 
 logger = logging.getLogger(__name__)
 
@@ -141,13 +141,13 @@ def check_puzzle(row: Mapping[str, str]) -> CheckedPuzzle:
             raise RowError(RejectReason.MISSING_FIELD, f"{name} is blank")
     puzzle_id, rating, game_url = row[ID_COLUMN], row["Rating"], row.get("GameUrl")
     if not _ID.fullmatch(puzzle_id):
-        raise RowError(RejectReason.BAD_ID, f"id {shorten(puzzle_id)} is not five letters or digits")
+        raise RowError(RejectReason.BAD_ID, f"id {quoted(puzzle_id)} is not five letters or digits")
     if not _RATING.fullmatch(rating) or not 1 <= int(rating) <= 4000:
         raise RowError(
-            RejectReason.BAD_RATING, f"{puzzle_id}: rating {shorten(rating)} is not an integer 1..4000"
+            RejectReason.BAD_RATING, f"{puzzle_id}: rating {quoted(rating)} is not an integer 1..4000"
         )
     if game_url is not None and not _GAME_URL.fullmatch(game_url):
-        raise RowError(RejectReason.BAD_GAME_URL, f"{puzzle_id}: {shorten(game_url)} names no Lichess game")
+        raise RowError(RejectReason.BAD_GAME_URL, f"{puzzle_id}: {quoted(game_url)} names no Lichess game")
     moves = tuple(row["Moves"].split())
     if not moves:
         raise RowError(RejectReason.EMPTY_MOVES, f"{puzzle_id}: no moves")
@@ -170,7 +170,7 @@ def _play(puzzle_id: str, fen: str, moves: tuple[str, ...]) -> PlayedLine:
     if isinstance(line, int):
         raise RowError(
             RejectReason.ILLEGAL_MOVE,
-            f"{puzzle_id}: move {line} {shorten(moves[line])} is illegal in {position_key(board)}",
+            f"{puzzle_id}: move {line} {quoted(moves[line])} is illegal in {position_key(board)}",
         )
     return line
 

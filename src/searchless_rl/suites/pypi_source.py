@@ -14,7 +14,7 @@ from pathlib import Path
 
 from searchless_rl.suites.new_file import open_new
 from searchless_rl.suites.sources import PyPISource, RemoteFile, SourceError
-from searchless_rl.suites.text import printable
+from searchless_rl.text import printable
 
 #: -P keeps a stray pip.py in the working directory from being run in pip's place.
 PIP = (sys.executable, "-P", "-m", "pip")

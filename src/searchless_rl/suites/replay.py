@@ -17,7 +17,7 @@ import chess
 import cozy_chess as cozy
 
 from searchless_rl.board.roots import read_root
-from searchless_rl.suites.text import shorten
+from searchless_rl.text import quoted
 
 _UCI = re.compile(r"[a-h][1-8][a-h][1-8][qrbn]?")
 _CASTLING = {"e1g1": "e1h1", "e1c1": "e1a1", "e8g8": "e8h8", "e8c8": "e8a8"}
@@ -76,16 +76,16 @@ def _judge(fen: str) -> None:
     try:
         board = chess.Board(fen)
     except ValueError as error:
-        raise ValueError(f"{shorten(fen)} ({shorten(str(error))})") from error
+        raise ValueError(f"{quoted(fen)} ({quoted(str(error))})") from error
     written = board.fen(en_passant="fen")
     if written != fen:
-        raise ValueError(f"{shorten(fen)} should read {written!r}")
+        raise ValueError(f"{quoted(fen)} should read {written!r}")
     if not board.is_valid():
-        raise ValueError(f"impossible position {shorten(fen)} ({board.status()!r})")
+        raise ValueError(f"impossible position {quoted(fen)} ({board.status()!r})")
     try:
         read_root(fen)
     except ValueError as error:
-        raise ValueError(f"no game can start from {shorten(fen)} ({shorten(str(error))})") from error
+        raise ValueError(f"no game can start from {quoted(fen)} ({quoted(str(error))})") from error
 
 
 def play(board: cozy.Board, uci: str) -> bool:

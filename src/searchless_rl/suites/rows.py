@@ -19,7 +19,7 @@ import zstandard
 
 from searchless_rl.suites.compressed import open_bytes
 from searchless_rl.suites.game_moves import HistoryOutcome
-from searchless_rl.suites.text import shorten
+from searchless_rl.text import quoted
 
 REQUIRED_COLUMNS = ("FEN", "Moves", "Rating")
 ID_COLUMN = "PuzzleId"
@@ -177,14 +177,14 @@ def _header(path: Path, content: bytes | None) -> list[str] | None:
         if len(names) not in POSITIONAL_WIDTHS:
             raise PuzzleFileError(
                 f"{path}: the first line is neither a header with FEN and Moves nor a row of 9 to 11 "
-                f"columns: {shorten(','.join(names))}. This is not a Lichess puzzle file."
+                f"columns: {quoted(','.join(names))}. This is not a Lichess puzzle file."
             )
         return None
     missing = [name for name in REQUIRED_COLUMNS if name not in names]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if missing or repeated:
         raise PuzzleFileError(
-            f"{path}: header {shorten(','.join(names))} "
+            f"{path}: header {quoted(','.join(names))} "
             + (f"lacks {', '.join(missing)}" if missing else f"repeats {', '.join(repeated)}")
             + f"; needed are {', '.join(REQUIRED_COLUMNS)}, once each."
         )
@@ -199,14 +199,14 @@ def _fields(content: bytes | None, widths: range) -> list[str]:
     except UnicodeDecodeError as error:
         raise RowError(RejectReason.BAD_ENCODING, f"not UTF-8 at byte {error.start} of the line") from error
     if '"' in text:
-        raise RowError(RejectReason.QUOTED_FIELD, f"quotes are not part of this format: {shorten(text)}")
+        raise RowError(RejectReason.QUOTED_FIELD, f"quotes are not part of this format: {quoted(text)}")
     fields = text.split(",")
     if len(fields) < widths.start:
         raise RowError(
-            RejectReason.MISSING_FIELD, f"{len(fields)} columns, expected {widths.start}: {shorten(text)}"
+            RejectReason.MISSING_FIELD, f"{len(fields)} columns, expected {widths.start}: {quoted(text)}"
         )
     if len(fields) >= widths.stop:
         raise RowError(
-            RejectReason.EXTRA_FIELD, f"{len(fields)} columns, expected {widths.stop - 1}: {shorten(text)}"
+            RejectReason.EXTRA_FIELD, f"{len(fields)} columns, expected {widths.stop - 1}: {quoted(text)}"
         )
     return fields

@@ -22,7 +22,7 @@ from typing import Literal
 
 import chess
 
-from searchless_rl.suites.text import shorten
+from searchless_rl.text import quoted
 
 Bound = Literal["exact", "lower", "upper"]
 
@@ -162,7 +162,7 @@ class UciEngine:
         legal = {move.uci() for move in board.legal_moves}
         strange = [move for move in (best, *(line.move for line in lines)) if move not in legal]
         if strange:
-            raise self._failure(f"names the illegal move {shorten(strange[0])} in {board.fen()}")
+            raise self._failure(f"names the illegal move {quoted(strange[0])} in {board.fen()}")
         if len(lines) != count or len({line.move for line in lines}) != count:
             raise self._failure(f"shows {len(lines)} lines, not {count} distinct ones, of {board.fen()}")
         return lines

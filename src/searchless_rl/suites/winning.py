@@ -23,7 +23,7 @@ from searchless_rl.files import write_atomically
 from searchless_rl.suites.puzzles import Puzzle
 from searchless_rl.suites.replay import is_legal, mates_in_one, solver_boards
 from searchless_rl.suites.rows import PuzzleFileError, RejectReason, RowError
-from searchless_rl.suites.text import shorten
+from searchless_rl.text import quoted
 
 TABLE_COLUMNS = ("PuzzleId", "Optimal", "AnyMate")
 
@@ -115,7 +115,7 @@ def parse_groups(puzzle: Puzzle, text: str) -> Groups:
             f"{puzzle.id}: {len(groups)} winning groups for {puzzle.solver_move_count} solver positions",
         )
     for group, (board, marked) in zip(groups, solver_boards(puzzle.fen, puzzle.moves), strict=True):
-        joined = shorten("|".join(group))
+        joined = quoted("|".join(group))
         if group[0] != marked:
             raise RowError(
                 RejectReason.BAD_WINNING, f"{puzzle.id}: {joined} must begin with the marked {marked}"
@@ -152,6 +152,6 @@ def read_winning_table(path: Path) -> WinningTable:
         fields = line.split(",")
         if len(fields) != len(TABLE_COLUMNS) or fields[0] in rows:
             problem = "repeats an id" if len(fields) == len(TABLE_COLUMNS) else "has not three columns"
-            raise PuzzleFileError(f"{path}: line {number} {problem}: {shorten(line)}. Make the table again.")
+            raise PuzzleFileError(f"{path}: line {number} {problem}: {quoted(line)}. Make the table again.")
         rows[fields[0]] = fields[1], fields[2]
     return WinningTable(path, rows)

@@ -8,9 +8,13 @@ import pandas as pd
 
 from searchless_rl.params import Params
 
+# Of a player of the ladder both say the same Elo; of the others only the second has one.
 _STRENGTH = {
     "ladder.csv": ("player", ("elo", "elo_low", "elo_high", "points")),
-    "strength.csv": ("model", ("wins", "draws", "losses", "score", "score_low", "score_high")),
+    "strength.csv": (
+        "model",
+        ("wins", "draws", "losses", "score", "score_low", "score_high", "elo", "elo_low", "elo_high"),
+    ),
 }
 
 
