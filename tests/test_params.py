@@ -57,7 +57,7 @@ def test_paper_scale_is_table_2_and_others_say_where_they_differ(path):
 def test_every_scale_has_the_papers_method_and_no_extension(path):
     params = load_params(path)
     for key in METHOD_KEYS:
-        assert key.read(params.selfplay) == key.paper(params.selfplay), key.key
+        assert key.read(params.selfplay) == key.paper(params.selfplay.learning_rates), key.key
     assert (params.selfplay.root_randomization, params.selfplay.beta_final) == (0, 1)
     assert params.variant == "full"
 
