@@ -123,7 +123,7 @@ def test_a_player_without_any_game_is_an_error(players, weights, openings, tmp_p
         return network
 
     monkeypatch.setattr(arena_stage, "load_network", load)
-    with pytest.raises(RuntimeError, match=r"no game of c could be played .*\n  game \d+: c: outputs"):
+    with pytest.raises(RuntimeError, match=r"no game of c could be played .*\n  game \d+: c: OutputError: "):
         arena([*players[:2], Player("c", weights[2])], openings, tmp_path / "out")
 
 

@@ -4,6 +4,7 @@ import os
 import pty
 import signal
 import sys
+import time
 
 import pytest
 from cell_runs import at_step, checkpointed_step, train
@@ -86,6 +87,7 @@ def test_a_closed_terminal_saves_the_work(tmp_path):
     shown = b""
     while b"ready" not in shown:
         shown += os.read(terminal, 4096)
+    time.sleep(0.5)  # until the print has returned
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert saved.read_text() == "SIGHUP"
