@@ -6,6 +6,7 @@ import sys
 import tomllib
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from draw_architecture import (
@@ -22,6 +23,7 @@ from draw_architecture import (
     room_of,
 )
 
+TESTS = Path(__file__).parent
 KNOWN = tomllib.loads(FROZEN.read_text())
 LAYER = {room: layer for layer, rooms in enumerate(KNOWN["order"]) for room in rooms}
 MAX_LINES = 450
@@ -115,6 +117,20 @@ def test_modules_stay_small():
         if (lines := len(path.read_text().splitlines())) > MAX_LINES
     }
     assert not long
+
+
+def test_test_files_stay_small_and_are_named_once():
+    """One name for two of them would be ambiguous in a summary; the tests are no packages."""
+    files = sorted(TESTS.rglob("test_*.py"))
+    assert len(files) > 100
+    long = {
+        str(path.relative_to(TESTS)): lines
+        for path in files
+        if (lines := len(path.read_text().splitlines())) > MAX_LINES
+    }
+    assert not long
+    shared = [name for name, count in Counter(path.name for path in files).items() if count > 1]
+    assert not shared
 
 
 def test_no_room_holds_more_than_its_share_of_the_lines():
