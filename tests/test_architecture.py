@@ -6,6 +6,7 @@ import sys
 import tomllib
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from draw_architecture import (
@@ -22,6 +23,9 @@ from draw_architecture import (
     room_of,
 )
 
+from searchless_rl import layout
+
+TESTS = Path(__file__).parent
 KNOWN = tomllib.loads(FROZEN.read_text())
 LAYER = {room: layer for layer, rooms in enumerate(KNOWN["order"]) for room in rooms}
 MAX_LINES = 450
@@ -115,6 +119,104 @@ def test_modules_stay_small():
         if (lines := len(path.read_text().splitlines())) > MAX_LINES
     }
     assert not long
+
+
+def test_test_files_stay_small_and_are_named_once():
+    """One name for two of them would be ambiguous in a summary; the tests are no packages."""
+    files = sorted(TESTS.rglob("test_*.py"))
+    assert len(files) > 100
+    long = {
+        str(path.relative_to(TESTS)): lines
+        for path in files
+        if (lines := len(path.read_text().splitlines())) > MAX_LINES
+    }
+    assert not long
+    shared = [name for name, count in Counter(path.name for path in files).items() if count > 1]
+    assert not shared
+
+
+LAYOUT = PACKAGE / "layout.py"
+SPELLS_ITS_OWN = {
+    # Puts downloads and the base below the folder it is given; an edit to it reruns the stage `fetch`.
+    "suites/fetch_stage.py",
+}
+
+
+def _start(path):
+    """What a path begins with: `data` of ``data / "cells" / name``, `out` of ``self.out / "x"``."""
+    while True:
+        match path:
+            case ast.BinOp(left=left):
+                path = left
+            case ast.Call(func=ast.Name(id="Path"), args=[ast.Constant(value=str(text)), *_]):
+                return text
+            case ast.Call(func=function):
+                path = function
+            case ast.Attribute(attr=name) | ast.Name(id=name):
+                return name.lower()
+            case _:
+                return None
+
+
+def _named(part):
+    """The first of the names that an operand of a path spells; None where it spells none."""
+    match part:
+        case ast.Constant(value=str(text)):
+            return text.split("/")[0]
+        case ast.JoinedStr(values=[first, *_]):
+            return _named(first) or "{}"
+        case _:
+            return None
+
+
+FOLDERS = {
+    node.right.value
+    for node in ast.walk(ast.parse(LAYOUT.read_text()))
+    if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and "." not in node.right.value
+} | set(layout.GROUPS)
+"""Folders below data/, as the layout spells them."""
+
+
+def _places_below_data(source):
+    """Pieces of source that spell a place below data/; folders of `out` and `scratch` are a stage's own."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.BinOp(op=ast.Div(), left=left, right=right) if name := _named(right):
+                start = _start(left)
+                if start == "data" or (name in FOLDERS and start not in {"out", "scratch"}):
+                    yield ast.unparse(node)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="data"), attr="joinpath" | "glob" | "rglob")):
+                yield ast.unparse(node)
+            case ast.Constant(value=str(text)) if text.startswith("data/"):
+                yield text
+
+
+def test_only_the_layout_spells_places_below_data():
+    assert {"cells", "tactics", "evaluated", "arena", "recovery", "suites", "requested"} <= FOLDERS
+    spelled = {
+        name: found
+        for path in modules()
+        if path != LAYOUT and (found := [*_places_below_data(path.read_text())])
+        if (name := path.relative_to(PACKAGE).as_posix()) not in SPELLS_ITS_OWN
+    }
+    assert not spelled, "take the place from searchless_rl.layout"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'data / "cells" / name',
+        'data / f"{group}/x.json"',
+        'layout.DATA / "anything"',
+        'Path("data") / "downloads"',
+        'root / "data/tactics/base"',
+        'folder / "tactics"',
+        'data.glob("headline/*.pb.gz")',
+    ],
+)
+def test_a_place_below_data_is_noticed(source):
+    assert [*_places_below_data(source)]
+    assert not [*_places_below_data('layout.cell(name, data) / layout.WEIGHTS, out / "tactics"')]
 
 
 def test_no_room_holds_more_than_its_share_of_the_lines():

@@ -11,9 +11,10 @@ from pathlib import Path
 
 # Imports of the heavy parts stay inside the commands: `searchless --help` and the small stages must not
 # wait seconds for torch and Lightning.
+from searchless_rl import layout
 from searchless_rl.interruption import Interrupted
 from searchless_rl.params import load_params, write_scale
-from searchless_rl.pipeline import layout, stages
+from searchless_rl.pipeline import stages
 from searchless_rl.pipeline.lifetime import end_with_parent
 from searchless_rl.text import cut, quoted
 
@@ -44,8 +45,8 @@ def sweep(arguments: argparse.Namespace) -> None:
         [Cell.parse(text) for text in arguments.cells],
         usual=load_params(Path("scales") / f"{params.scale}.yaml"),
         revision=revision(Path.cwd()),
-        base=layout.BASE,
-        suites=layout.SUITES,
+        base=layout.base(),
+        suites=layout.suites(),
         scratch=stages.scratch() / "sweep",
         report=layout.reports(params.scale) / "sweep.csv",
         show_progress=stages.interactive(),

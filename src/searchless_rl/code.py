@@ -23,12 +23,12 @@ PLUMBING = frozenset(
         "code",
         "files",
         "interruption",
+        "layout",
         "params",
         "plain_yaml",
         "progress",
         "text",
         "unfinished",
-        "pipeline.layout",
     )
 ) | {PACKAGE.name}
 """Modules that carry values from one place to another and decide no result.

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from searchless_rl import layout
+from searchless_rl.arena.stage import SUMMARY
 from searchless_rl.claims.stage import build_claims
 from searchless_rl.cli import _parser
 from searchless_rl.params import load_params
@@ -16,6 +18,9 @@ from searchless_rl.pipeline import stages
 from searchless_rl.pipeline.timing import label, stage_labels, write_timings
 from searchless_rl.reports.stage import build_tables
 from searchless_rl.results.names import ARMS, COVERED, EVALUATED
+from searchless_rl.selfplay.stage import RESULTS as CELL_FILES
+from searchless_rl.suites.build import REPORT_NAME
+from searchless_rl.supervised.control_stage import RESULTS as CONTROL_FILES
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +55,43 @@ def test_dependencies_are_those_that_the_source_has(pytestconfig):
 
 def _outs(body):
     return [out if isinstance(out, str) else next(iter(out)) for out in body["outs"]]
+
+
+def test_the_layout_is_that_of_the_pipeline(pipeline):
+    """Where readers look is where dvc.yaml says that stages write."""
+    bodies = _bodies(pipeline)
+    outs = {name: [Path(out) for out in _outs(body)] for name, body in bodies.items()}
+    cell = layout.cell("${key}")
+    assert outs["train"] == [cell / layout.WEIGHTS, cell / layout.METRICS, cell / layout.CELL_MANIFEST]
+    assert outs["warm_start"] == [layout.warm_start(0).with_name("${key}.json")]
+    assert {path.parent for path in outs["inputs"]} == {layout.inputs()}
+    assert outs["fetch"] == [layout.base().parent]
+    assert outs["suites"] == [layout.suites()] == [layout.suite("main").parent]
+    assert outs["tactics_base"] + outs["tactics"] == [layout.tactics("base"), layout.tactics("${key}")]
+    assert outs["openings"] == [layout.openings().parent]
+    assert outs["control"] == [layout.control()]
+    assert outs["cell"] == [layout.requested()]
+    assert outs["select"] == [layout.choices(group).parent for group in layout.GROUPS]
+    assert outs["evaluate"] == [layout.evaluated("${key}")]
+    assert outs["coverage"] == [layout.coverage("${key}")]
+    assert outs["recovery"] == [layout.recovery()]
+    for name in ("argmax", "swept", "sampled"):
+        assert outs[f"arena_{name}"] == [layout.arena(name)]
+    assert outs["figures"] == [layout.figures("${scale}")]
+    assert outs["sync"] == [layout.reports("${scale}") / layout.SYNC_REPORT]
+
+
+def test_the_networks_measured_are_the_files_that_are_chosen(pipeline):
+    for model, item in pipeline["stages"]["evaluate"]["foreach"].items():
+        assert layout.chosen(model) == layout.DATA / item
+    for arm, item in pipeline["stages"]["coverage"]["foreach"].items():
+        assert layout.chosen(arm if arm == "base" else f"headline-{arm}") == layout.DATA / item
+
+
+def test_readers_and_writers_call_files_the_same():
+    assert CELL_FILES == (layout.WEIGHTS, layout.METRICS, layout.CELL_MANIFEST)
+    assert CONTROL_FILES == (layout.WEIGHTS, layout.METRICS, layout.CONTROL_MANIFEST)
+    assert (REPORT_NAME, SUMMARY) == (layout.SUITES_REPORT, layout.SUMMARY)
 
 
 def test_every_file_that_the_tables_write_is_an_output(pipeline, pytestconfig, tmp_path):

@@ -145,6 +145,7 @@ def test_the_training_step_is_no_part_of_scoring(edited):
 def test_words_and_plumbing_make_nothing_stale(edited):
     assert edited("src/searchless_rl/arena/__init__.py", None, '"""Words."""\n') == {}
     assert edited("src/searchless_rl/params.py") == {}
+    assert edited("src/searchless_rl/layout.py") == {}
 
 
 def test_a_book_edited_in_place_makes_the_openings_stale(edited):

@@ -1,18 +1,21 @@
-"""The puzzle reader: every header variant, every container, every reason to refuse a row, and noise."""
+"""The puzzle reader: every header variant and every reason to refuse a row."""
 
 from __future__ import annotations
 
-import gzip
-import os
-import random
 import re
-import tracemalloc
-from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 import pytest
-import zstandard
+from puzzle_files import (
+    FEN,
+    HEADER,
+    MOVES,
+    NINE,
+    PUZZLE,
+    URL,
+    row,
+    write,
+)
 
 from searchless_rl.board import encode_game
 from searchless_rl.suites.puzzles import (
@@ -31,29 +34,6 @@ from searchless_rl.suites.rows import (
     ReadReport,
     RejectReason,
 )
-
-ROOT = Path(__file__).resolve().parents[2]
-BUNDLED = ROOT / "data" / "lichess" / "torre_6605_2026.csv"
-SHARED = Path(os.environ.get("SEARCHLESS_SHARED", ROOT.parent / "shared"))
-
-HEADER = "PuzzleId,FEN,Moves,Rating,Themes,GameUrl"
-FEN = "r6k/pp2r2p/4Rp1Q/3p4/8/1N1P2R1/PqP2bPP/7K b - - 0 24"
-MOVES = "f2g3 e6e7 b2b1 b3c1 b1c1 h6c1"
-URL = "https://lichess.org/787zsVup/black#48"
-NINE = f"00008,{FEN},{MOVES},1811,76,95,18768,hangingPiece long,{URL}"
-PUZZLE = Puzzle("00008", FEN, tuple(MOVES.split()), 1811, ("hangingPiece", "long"), URL)
-
-
-def row(puzzle_id: str = "00008", **changes: str) -> str:
-    fields = {"fen": FEN, "moves": MOVES, "rating": "1811", "themes": "hangingPiece long", "url": URL}
-    fields |= changes
-    return ",".join([puzzle_id, *fields.values()])
-
-
-def write(path: Path, lines: Sequence[str | bytes], end: bytes = b"\n") -> Path:
-    path.write_bytes(b"".join((line.encode() if isinstance(line, str) else line) + end for line in lines))
-    return path
-
 
 # ---------------------------------------------------------------------------------------------- layouts
 
@@ -174,118 +154,6 @@ def test_positions_no_game_can_start_from_are_refused_with_line_and_id(tmp_path:
         assert re.match(rf"rook{rejected.line - 2}: no game can start from '8/8", rejected.detail)
 
 
-# ------------------------------------------------------------------------------------------- containers
-
-
-def skippable_frame(content: bytes) -> bytes:
-    return b"\x50\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
-
-
-def pzstd_like(blocks: Sequence[bytes], write_checksum: bool = False) -> bytes:
-    """Several frames, each behind a skippable one, as the monthly export has them."""
-    compressor = zstandard.ZstdCompressor(write_checksum=write_checksum)
-    return b"".join(skippable_frame(b"size") + compressor.compress(block) for block in blocks)
-
-
-def four_rows() -> list[bytes]:
-    lines = BUNDLED.read_bytes().splitlines(keepends=True)
-    return [lines[0] + lines[1], lines[2][:40], lines[2][40:] + lines[3], lines[4]]
-
-
-@pytest.mark.parametrize("checksum", [False, True])
-def test_zstandard_with_skippable_and_many_frames(tmp_path: Path, checksum: bool) -> None:
-    path = tmp_path / "p.csv.zst"
-    path.write_bytes(pzstd_like(four_rows(), write_checksum=checksum) + skippable_frame(b""))
-    puzzles, report = read_puzzles(path)
-    assert puzzles == list(islice(iter_puzzles(BUNDLED, ReadReport()), 4))
-    assert report.rows == 4
-
-
-def test_compression_is_told_by_content_not_by_name(tmp_path: Path) -> None:
-    path = tmp_path / "p.csv"
-    path.write_bytes(gzip.compress(b"".join(four_rows())))
-    assert len(read_puzzles(path)[0]) == 4
-
-
-@pytest.mark.parametrize("cut", [1, 3, 5, 9, 40])
-@pytest.mark.parametrize("checksum", [False, True])
-def test_a_truncated_zstandard_file_is_an_error(tmp_path: Path, cut: int, checksum: bool) -> None:
-    whole = pzstd_like(four_rows(), write_checksum=checksum)
-    path = tmp_path / "p.csv.zst"
-    path.write_bytes(whole[:-cut])
-    with pytest.raises(PuzzleFileError, match=r"p\.csv\.zst: cannot be read .*Zstandard data ends inside"):
-        read_puzzles(path)
-
-
-def test_a_zstandard_file_cut_in_its_first_header_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "p.csv.zst"
-    path.write_bytes(zstandard.compress(b"".join(four_rows()))[:5])
-    with pytest.raises(PuzzleFileError, match="no complete header"):
-        read_puzzles(path)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(gzip.compress(b"".join(four_rows()))[:-20], id="gzip cut"),
-        pytest.param(gzip.compress(b"".join(four_rows()))[:40] + b"noise" * 40, id="gzip corrupt"),
-        pytest.param(pzstd_like(four_rows()) + b"trailing noise", id="zstandard and noise"),
-        pytest.param(zstandard.compress(b"".join(four_rows()))[:30] + b"noise" * 200, id="zstandard corrupt"),
-    ],
-)
-def test_a_damaged_container_is_an_error(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "p.csv.x"
-    path.write_bytes(content)
-    with pytest.raises(PuzzleFileError, match=r"p\.csv\.x: cannot be read"):
-        read_puzzles(path)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "no puzzle rows"),
-        (HEADER + "\n", "no puzzle rows"),
-        (
-            "<!DOCTYPE html>\n<html></html>\n",
-            "neither a header with FEN and Moves nor a row of 9 to 11 columns",
-        ),
-        ("PuzzleId,FEN,Moves\n", "lacks Rating"),
-        ("PuzzleId,FEN,Moves,Rating,FEN\n", "repeats FEN"),
-        (row() + "\n", "neither a header"),
-    ],
-)
-def test_a_file_of_the_wrong_kind_is_an_error(tmp_path: Path, content: str, message: str) -> None:
-    path = tmp_path / "p.csv"
-    path.write_text(content)
-    with pytest.raises(PuzzleFileError, match=message) as caught:
-        read_puzzles(path)
-    assert str(path) in str(caught.value)
-
-
-def test_a_missing_file_and_a_folder_are_errors(tmp_path: Path) -> None:
-    for path in (tmp_path / "absent.csv", tmp_path):
-        with pytest.raises(PuzzleFileError, match="cannot be read"):
-            read_puzzles(path)
-
-
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    line = row("AAAAA", themes="x" * 2_000, rating="x")
-    text = "\n".join([HEADER, row(), *[line] * 10_000]).encode()
-    path = tmp_path / "p.csv.zst"
-    path.write_bytes(zstandard.compress(text))
-    report = ReadReport()
-    rows = iter_puzzles(path, report, max_reject_share=1.0)
-    assert next(rows) == PUZZLE
-    tracemalloc.start()
-    try:
-        assert list(rows) == []
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert report.rejected == {"bad_rating": 10_000}
-    assert peak < len(text) / 20
-
-
 # ------------------------------------------------------------------------------------------ rejected rows
 
 
@@ -400,81 +268,3 @@ def test_too_many_rejects_fail_and_name_file_counts_and_lines(tmp_path: Path) ->
         "odd_move_count: 1",
     ):
         assert part in message
-
-
-# ------------------------------------------------------------------------------------------ real and noise
-
-
-def test_bundled_file_is_clean() -> None:
-    puzzles, report = read_puzzles(BUNDLED, max_reject_share=0.0)
-    assert (len(puzzles), report.rows) == (6605, 6605)
-    assert (min(p.rating for p in puzzles), max(p.rating for p in puzzles)) == (400, 2798)
-    assert sum(p.rating >= 2400 for p in puzzles) == 940
-
-
-@pytest.mark.parametrize(
-    ("name", "rows"),
-    [
-        ("data/lichess/uniform_5000_2022_9col.csv", 5000),
-        ("data/lichess/sample_1000_2024_10col_oldply.csv", 1000),
-        ("data/mates/mateIn5_deeper_19.csv", 19),
-        ("data/history/puzzles_ruoss_format_119.csv", 119),
-    ],
-)
-def test_real_files_of_several_years_are_clean(name: str, rows: int) -> None:
-    path = SHARED / name
-    if not path.is_file():
-        pytest.skip(f"outside data absent: {path} (set SEARCHLESS_SHARED)")
-    puzzles, report = read_puzzles(path, max_reject_share=0.0)
-    assert (len(puzzles), report.rows) == (rows, rows)
-
-
-def mutate(text: bytes, rng: random.Random) -> bytes:
-    data = bytearray(text)
-    for _ in range(rng.randint(1, 4)):
-        start = rng.randrange(len(data) + 1)
-        kind = rng.randrange(5)
-        if kind == 0:
-            data[start : start + 1] = bytes([rng.randrange(256)])
-        elif kind == 1:
-            del data[start : start + rng.randint(1, 12)]
-        elif kind == 2:
-            data[start:start] = rng.choice(
-                [b",", b" ", b"\n", b'"', b"\r", b"\x00", b"\xc3", b"9", b"/", b"q"]
-            )
-        elif kind == 3:
-            other = rng.randrange(len(data) + 1)
-            data[start:start] = data[other : other + rng.randint(1, 30)]
-        else:
-            data[start : start + 4] = rng.choice([b"0000", b"e1g1", b"KQkq", b" - -", "é٣²".encode()])
-    return bytes(data)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_noise_never_raises_anything_undocumented(tmp_path: Path, seed: int) -> None:
-    rng = random.Random(seed)
-    lines = BUNDLED.read_bytes().splitlines()
-    noisy = [mutate(rng.choice(lines[1:]), rng) for _ in range(1500)]
-    path = write(tmp_path / "p.csv", [lines[0], *noisy])
-    puzzles, report = read_puzzles(path, max_reject_share=1.0)
-    assert report.accepted == len(puzzles) > 20
-    assert report.rejected_total > 500
-    assert len(report.rejected) >= 8
-    for puzzle in puzzles:
-        assert sum(1 for _ in solver_positions(puzzle)) == puzzle.solver_move_count
-
-
-def test_noise_in_whole_files_never_raises_anything_undocumented(tmp_path: Path) -> None:
-    rng = random.Random(5)
-    text = b"".join(four_rows())
-    containers = [text, gzip.compress(text), pzstd_like(four_rows(), write_checksum=True)]
-    outcomes = set()
-    for _ in range(400):
-        path = tmp_path / "p"
-        path.write_bytes(mutate(rng.choice(containers), rng))
-        try:
-            read_puzzles(path, max_reject_share=1.0)
-            outcomes.add("read")
-        except PuzzleFileError:
-            outcomes.add("refused")
-    assert outcomes == {"read", "refused"}

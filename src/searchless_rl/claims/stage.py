@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from searchless_rl import layout
 from searchless_rl.claims.deviations import control_epochs, deviations, write_deviations
 from searchless_rl.claims.findings import findings, read_frames, write_findings
 from searchless_rl.claims.published import published, read_tables, write_published
@@ -22,9 +23,9 @@ def build_claims(params: Params, data: Path, out: Path) -> None:
         out: the report folder; its CSV files are what findings and the paper's numbers are held against.
     """
     precisions = {model.precision for model in read_models(data, params) if model.precision}
-    measured = {"control.epochs": control_epochs(data / "control" / "control.json")}
+    measured = {"control.epochs": control_epochs(layout.control(data) / layout.CONTROL_MANIFEST)}
     frame = deviations(params, precisions=precisions, measured=measured)
     write_deviations(frame, out / "deviations", Source.of(params))
-    numbers = published(data / "paper", read_tables(out))
+    numbers = published(layout.paper(data), read_tables(out))
     write_published(numbers, out / "published", Source.of(params), PAPER_BASE)
     write_findings(findings(read_frames(out), params), out / "findings", params)

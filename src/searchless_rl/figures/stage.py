@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from searchless_rl import layout
 from searchless_rl.figures.dissociation import dissociation_data, draw_dissociation
 from searchless_rl.figures.figure5 import draw_figure5, figure5_data
 from searchless_rl.figures.figure6 import draw_figure6, figure6_data
@@ -33,9 +34,9 @@ def build_figures(params: Params, data: Path, out: Path) -> None:
     draw_figure6(figure6_data(headline_scores(data)), out / "figure6", params.scale)
     draw_figure7(figure7_data(shown), out / "figure7", params.scale)
     draw_figure8(figure8_data(recovered(data)), out / "figure8", params.scale)
-    draw_figure9(read_candidates(data / "recovery" / "candidates.csv"), out / "figure9", params.scale)
+    draw_figure9(read_candidates(layout.recovery(data) / layout.CANDIDATES), out / "figure9", params.scale)
     draw_figure10(figure10_data(shown), out / "figure10", params.scale)
-    rated = table1(models, read_control(data), ladder(read_games(data / "arena" / "argmax"), BASE))
+    rated = table1(models, read_control(data), ladder(read_games(layout.arena("argmax", data)), BASE))
     both = dissociation_data(rated, with_control(selected_scores(data), data))
     draw_dissociation(both, out / "dissociation", params.scale)
     draw_strength(strength(models, data, BASE), out / "strength", params.scale)

@@ -9,13 +9,14 @@ from typing import Literal
 
 import pandas as pd
 
+from searchless_rl import layout
 from searchless_rl.arena.pools import argmax_pool, sampled_pool, swept_players
 from searchless_rl.arena.results import COLUMNS
 from searchless_rl.arena.stage import SUMMARY, ArenaSettings, run_arena, run_shape
 from searchless_rl.cells import Cell
 from searchless_rl.files import write_json, write_parquet
 from searchless_rl.params import Params
-from searchless_rl.results.names import BASE, GAMES, SHAPES
+from searchless_rl.results.names import BASE, CONTROL, GAMES, SHAPES
 
 StudyArena = Literal["argmax", "swept", "sampled"]
 
@@ -48,12 +49,10 @@ def run_study_arena(
         ValueError: something of the stages before is missing or bad (named).
     """
     arena = params.arena
-    out = data / "arena" / name
-    base = data / "base" / "base.pb.gz"
-    control = data / "control" / "weights.pb.gz"
+    out = layout.arena(name, data)
+    base, control = layout.chosen(BASE, data), layout.chosen(CONTROL, data)
     if name == "sampled":
-        arms = {path.name.removesuffix(".pb.gz"): path for path in sorted(data.glob("headline/*.pb.gz"))}
-        sampled = sampled_pool(base, arms, arena.base_temperatures)
+        sampled = sampled_pool(base, layout.chosen_arms("headline", data), arena.base_temperatures)
         players = [*sampled.closed, *sampled.apart]
         settings = _settings(params, arena.sampled_games, apart=[player.name for player in sampled.apart])
     elif name == "argmax":
@@ -104,16 +103,16 @@ def _settings(
 def _swept(params: Params, data: Path) -> dict[str, Path]:
     """Grid cells that take part in selection: id -> weights."""
     swept = [name for name in params.grid.cells if Cell.parse(name).is_swept]
-    return {name: data / "cells" / name / "weights.pb.gz" for name in swept}
+    return {name: layout.cell(name, data) / layout.WEIGHTS for name in swept}
 
 
 def _pool(params: Params, data: Path) -> dict[str, Path]:
     """Players of the ladder beside base and control: cell id -> weights."""
     if params.arena.pool == "swept":
         return _swept(params, data)
-    selection = data / "selected" / "selection.json"
+    selection = layout.choices("selected", data)
     try:
         chosen = json.loads(selection.read_text(encoding="utf-8"))
-        return {entry["cell"]: data / "selected" / f"{arm}.pb.gz" for arm, entry in chosen.items()}
+        return {entry["cell"]: layout.chosen(f"selected-{arm}", data) for arm, entry in chosen.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{selection}: not readable ({error!r}); run the stage select") from error

@@ -20,9 +20,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from searchless_rl import layout
 from searchless_rl.interruption import Interrupted
 from searchless_rl.params import Params
-from searchless_rl.pipeline import dvc, layout
+from searchless_rl.pipeline import dvc
 from searchless_rl.pipeline.inputs import link_inputs, named_files
 from searchless_rl.pipeline.processes import Runner
 from searchless_rl.progress import Progress
@@ -31,7 +32,6 @@ ANCESTORS = ("fetch", "suites", "openings", "warm_start", "tactics_base")
 MEASUREMENTS = ("arena_argmax", "arena_sampled", "arena_swept", "coverage", "evaluate")
 """Of what is selected; the longest first."""
 REPORTS = ("tables", "figures", "sync")
-LOGS = layout.SCRATCH / "logs"
 LOCK_TRIES = 20
 BUSY = ("Unable to acquire lock", "is busy, it is being blocked", "is working here")
 """What DVC and the stages say where another process is at work."""
@@ -90,7 +90,7 @@ def run_pipeline(params: Params, jobs: int) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
             signal.signal(number, _interrupt)
-    link_inputs(named_files(params), layout.INPUTS)
+    link_inputs(named_files(params), layout.inputs())
     dvc.wait_for_others()
     _dvc("repro", *ANCESTORS)
     due = chains(params, _changed_stages())
@@ -153,7 +153,7 @@ def _changed_stages() -> set[str]:
 
 def _run_chains(due: list[Chain], jobs: int, what: str) -> dict[str, str]:
     """Run every chain; name -> reason of those that failed."""
-    LOGS.mkdir(parents=True, exist_ok=True)
+    layout.LOGS.mkdir(parents=True, exist_ok=True)
     runner, failed = Runner(), dict[str, str]()
     with ThreadPoolExecutor(jobs) as pool, runner, Progress(what, len(due), "chain") as progress:
         futures = {pool.submit(_run_chain, chain, runner): chain for chain in due}
@@ -168,7 +168,7 @@ def _run_chains(due: list[Chain], jobs: int, what: str) -> dict[str, str]:
 
 def _run_chain(chain: Chain, runner: Runner) -> str | None:
     """Run the stages of a chain; the reason of its failure, or None."""
-    log = LOGS / f"{chain.name.replace(' ', '-')}.log"
+    log = layout.LOGS / f"{chain.name.replace(' ', '-')}.log"
     log.unlink(missing_ok=True)
     for stage in chain.stages:
         for _ in range(LOCK_TRIES):

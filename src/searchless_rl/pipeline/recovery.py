@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from searchless_rl import layout
 from searchless_rl.evaluation.candidates import Oracle, choose_examples, judge_candidates
 from searchless_rl.evaluation.names import FORWARD, REVERSE
 from searchless_rl.evaluation.oracle import stockfish_oracle
@@ -16,7 +17,6 @@ from searchless_rl.files import write_atomically, write_parquet
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.params import Params
-from searchless_rl.pipeline import layout
 from searchless_rl.results.names import BASE
 from searchless_rl.suites.files import read_suite
 
@@ -72,7 +72,6 @@ def run_candidates(
 
 SUITE = "main"
 ANCHORS = {FORWARD: "forward_kl-adaptive", REVERSE: "reverse_kl-adaptive"}
-POSITIONS, CANDIDATES = "positions.parquet", "candidates.csv"
 
 
 def run_recovery_stage(params: Params, data: Path, out: Path) -> None:
@@ -81,7 +80,7 @@ def run_recovery_stage(params: Params, data: Path, out: Path) -> None:
     Raises:
         ValueError, OSError: a stage before is missing, or the engine of `stockfish.path` cannot be used.
     """
-    selection = layout.selection(data)
+    selection = layout.choices("selected", data)
     try:
         chosen = json.loads(selection.read_text(encoding="utf-8"))
         cells = {role: chosen[arm]["cell"] for role, arm in ANCHORS.items()}
@@ -92,13 +91,13 @@ def run_recovery_stage(params: Params, data: Path, out: Path) -> None:
     for role, arm in ANCHORS.items():
         folders[cells[role]] = layout.evaluated(f"selected-{arm}", data)
         weights[cells[role]] = layout.chosen(f"selected-{arm}", data)
-    run_recovery(folders, SUITE, out / POSITIONS)
+    run_recovery(folders, SUITE, out / layout.POSITIONS)
     stockfish = params.stockfish
     run_candidates(
-        out / POSITIONS,
+        out / layout.POSITIONS,
         layout.suite(SUITE, data),
         weights,
-        out / CANDIDATES,
+        out / layout.CANDIDATES,
         forward=cells[FORWARD],
         reverse=cells[REVERSE],
         batch_size=params.evaluation.batch_size,

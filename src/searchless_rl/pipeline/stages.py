@@ -10,8 +10,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from searchless_rl import layout
 from searchless_rl.params import Params, load_params
-from searchless_rl.pipeline import layout
 
 PENDING = 75
 """Exit status of a synchronization that left runs pending: EX_TEMPFAIL of sysexits.h."""
@@ -33,7 +33,9 @@ def set_threads(params: Params) -> None:
 
 def timings() -> Path:
     """Where each stage leaves what it cost."""
-    return scratch() / "timings"
+    from searchless_rl.checkout import main_checkout
+
+    return main_checkout(Path.cwd()) / layout.TIMINGS
 
 
 def interactive() -> bool:
@@ -45,7 +47,7 @@ def inputs(arguments: argparse.Namespace) -> None:
     """Link the files that params.yaml names to where the stages that read them look for changes."""
     from searchless_rl.pipeline.inputs import link_inputs, named_files
 
-    link_inputs(named_files(load_params()), layout.INPUTS)
+    link_inputs(named_files(load_params()), layout.inputs())
 
 
 def fetch(arguments: argparse.Namespace) -> None:
@@ -64,7 +66,7 @@ def suites(arguments: argparse.Namespace) -> None:
     """Build the puzzle suites."""
     from searchless_rl.suites.stage import make_suites
 
-    make_suites(load_params().suites, layout.SUITES)
+    make_suites(load_params().suites, layout.suites())
 
 
 def warm_start(arguments: argparse.Namespace) -> None:
@@ -74,7 +76,7 @@ def warm_start(arguments: argparse.Namespace) -> None:
     params = load_params()
     set_threads(params)
     make_warm_start(
-        layout.BASE,
+        layout.base(),
         layout.warm_start(arguments.seed),
         games=params.selfplay.games,
         full_moves=params.selfplay.warm_start_moves,
@@ -95,7 +97,7 @@ def train(arguments: argparse.Namespace) -> None:
     train_cell(
         cell,
         params.selfplay,
-        base=layout.BASE,
+        base=layout.base(),
         warm_start=layout.warm_start(cell.seed),
         out=layout.cell(cell.id),
         scratch=scratch() / "cells" / cell.id,
@@ -110,13 +112,13 @@ def tactics(arguments: argparse.Namespace) -> None:
 
     params = load_params()
     if arguments.model == "base":
-        weights = layout.BASE
+        weights = layout.base()
     else:
         weights = layout.cell(Cell.parse(arguments.model).id) / layout.WEIGHTS
     set_threads(params)
     run_tactics(
         weights,
-        layout.SUITES,
+        layout.suites(),
         params.evaluation.suites,
         layout.tactics(arguments.model),
         batch_size=params.evaluation.batch_size,
@@ -129,16 +131,18 @@ def cell(arguments: argparse.Namespace) -> None:
     from searchless_rl.pipeline.requested import measure_requested, require_inputs, train_requested
 
     params = load_params()
-    require_inputs(base=layout.BASE, suites=layout.SUITES, openings=layout.OPENINGS, tabiyas=layout.TABIYAS)
+    require_inputs(
+        base=layout.base(), suites=layout.suites(), openings=layout.openings(), tabiyas=layout.tabiyas()
+    )
     set_threads(params)
-    out, folder = layout.REQUESTED, scratch() / "requested" / params.cell.id
-    train_requested(params, base=layout.BASE, out=out, scratch=folder, show_progress=True)
+    out, folder = layout.requested(), scratch() / "requested" / params.cell.id
+    train_requested(params, base=layout.base(), out=out, scratch=folder, show_progress=True)
     measure_requested(
         params,
-        base=layout.BASE,
-        suites=layout.SUITES,
-        openings=layout.OPENINGS,
-        tabiyas=layout.TABIYAS,
+        base=layout.base(),
+        suites=layout.suites(),
+        openings=layout.openings(),
+        tabiyas=layout.tabiyas(),
         out=out,
         scratch=folder,
         show_progress=interactive(),
@@ -152,8 +156,8 @@ def openings(arguments: argparse.Namespace) -> None:
     params = load_params()
     set_threads(params)
     prepare_openings(
-        layout.BASE,
-        layout.OPENINGS,
+        layout.base(),
+        layout.openings(),
         book=None if params.arena.book is None else Path(params.arena.book),
         count=params.arena.openings,
         seed=params.arena.seed,
@@ -170,9 +174,9 @@ def control(arguments: argparse.Namespace) -> None:
     train_control(
         params.selfplay,
         seed=params.control.seed,
-        base=layout.BASE,
-        suites=layout.SUITES,
-        out=layout.CONTROL,
+        base=layout.base(),
+        suites=layout.suites(),
+        out=layout.control(),
         scratch=scratch() / "control",
         show_progress=True,
     )
@@ -194,7 +198,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     set_threads(params)
     run_tactics(
         _chosen_weights(arguments.model),
-        layout.SUITES,
+        layout.suites(),
         DEEP_SUITES,
         layout.evaluated(arguments.model),
         batch_size=params.evaluation.batch_size,
@@ -212,7 +216,7 @@ def coverage(arguments: argparse.Namespace) -> None:
     run_coverage(
         _chosen_weights(model if model == "base" else f"headline-{model}"),
         model,
-        layout.TABIYAS,
+        layout.tabiyas(),
         layout.coverage(model),
         policies=policies_of(model),
         plies=params.coverage.plies,
@@ -228,7 +232,7 @@ def recovery(arguments: argparse.Namespace) -> None:
 
     params = load_params()
     set_threads(params)
-    run_recovery_stage(params, layout.DATA, layout.RECOVERY)
+    run_recovery_stage(params, layout.DATA, layout.recovery())
 
 
 def arena(arguments: argparse.Namespace) -> None:
@@ -241,7 +245,7 @@ def arena(arguments: argparse.Namespace) -> None:
         arguments.name,
         params,
         layout.DATA,
-        layout.OPENINGS,
+        layout.openings(),
         scratch=scratch() / "arena" / arguments.name,
         show_progress=interactive(),
     )
@@ -286,7 +290,7 @@ def sync(arguments: argparse.Namespace) -> int:
     params = load_params()
     report = sync_runs(params, Path.cwd())
     out = layout.reports(params.scale)
-    write_atomically(out / "sync.json", report.to_json())
+    write_atomically(out / layout.SYNC_REPORT, report.to_json())
     print(report.message)
     write_timings(timings(), out, params)
     drop_results(scratch())  # the pipeline has stored them

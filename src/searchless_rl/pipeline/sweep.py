@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from searchless_rl import layout
 from searchless_rl.cells import Cell
 from searchless_rl.evaluation.stage import run_tactics
 from searchless_rl.files import flatten, sha256_of, write_atomically
@@ -72,7 +73,7 @@ def run_sweep(
         run = scratch / cell.id / "run"
         train_requested(asked, base=base, out=out, scratch=run, show_progress=show_progress)
         run_tactics(
-            out / "weights.pb.gz",
+            out / layout.WEIGHTS,
             suites,
             asked.evaluation.suites,
             out / "tactics",

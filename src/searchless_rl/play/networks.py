@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from searchless_rl import layout
+
 if TYPE_CHECKING:
     from searchless_rl.nets.evaluator import Evaluator
-
-DOWNLOADS = Path("data") / "downloads"
 
 
 def load_evaluator(weights: Path | None) -> Evaluator:
@@ -35,7 +35,7 @@ def _base() -> Path:
     from searchless_rl.suites.download import resolve_base
 
     try:
-        return resolve_base(load_params().base, DOWNLOADS)
+        return resolve_base(load_params().base, layout.downloads())
     except (ValueError, OSError, RuntimeError) as error:
         raise RuntimeError(
             f"no network is named, and the base of params.yaml cannot be used: {error}. Give --weights FILE "

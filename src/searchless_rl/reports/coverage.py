@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from searchless_rl import layout
 from searchless_rl.cells import Tau, Term
 from searchless_rl.evaluation.tabiyas import START
 from searchless_rl.reports.formats import MISSING, Source, write_table
@@ -130,7 +131,7 @@ def coverage_table(shown: Mapping[str, Shown]) -> pd.DataFrame:
 
 def _read_summary(entry: Shown) -> dict[str, Any] | None:
     """summary.json with each position's figures of the policy shown; None where it is missing."""
-    path = entry.folder / "summary.json"
+    path = entry.folder / layout.SUMMARY
     if not path.exists():
         return None
     summary = Document(path)

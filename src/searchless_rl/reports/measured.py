@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from searchless_rl import layout
 from searchless_rl.reports.coverage import Shown, shown_arms
 from searchless_rl.results.models import chosen_cells, evaluated_folders
 from searchless_rl.results.names import ARMS, BASE, CONTROL, HARD, MAIN, MATES
@@ -30,16 +31,16 @@ def headline_scores(data: Path) -> Scores:
 
 def shown_coverage(data: Path) -> dict[str, Shown]:
     """The base and the arms at the headline beta: Figures 7 and 10."""
-    arms = {tuple(arm.rsplit("-", 1)): data / "coverage" / arm for arm in ARMS}
-    return shown_arms(data / "coverage" / BASE, arms)  # type: ignore[arg-type]  # a term and a temperature
+    arms = {tuple(arm.rsplit("-", 1)): layout.coverage(arm, data) for arm in ARMS}
+    return shown_arms(layout.coverage(BASE, data), arms)  # type: ignore[arg-type]  # a term and a temperature
 
 
 def with_control(scores: Scores, data: Path) -> Scores:
     """Scores of further models, and the puzzle-tuned control's on the main suite."""
-    return {**scores, **read_scores({CONTROL: data / "evaluated" / CONTROL}, (MAIN,))}
+    return {**scores, **read_scores({CONTROL: layout.evaluated(CONTROL, data)}, (MAIN,))}
 
 
 def recovered(data: Path) -> pd.DataFrame:
     """Positions side by side, as the stage `recovery` wrote them; empty where they are missing."""
-    path = data / "recovery" / "positions.parquet"
+    path = layout.recovery(data) / layout.POSITIONS
     return pd.read_parquet(path) if path.exists() else pd.DataFrame()

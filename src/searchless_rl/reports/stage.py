@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from searchless_rl import layout
 from searchless_rl.files import write_atomically, write_json
 from searchless_rl.params import Params
 from searchless_rl.reports.coverage import coverage_table, write_coverage_table
@@ -42,9 +43,9 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
     measured keeps its row, with dashes.
     """
     models, source = read_models(data, params), Source.of(params)
-    rated = ladder(read_games(data / "arena" / "argmax"), BASE)
-    scores, sampled = selected_scores(data), data / "arena" / "sampled"
-    write_table1(table1(models, read_control(data), rated), out / "table1", params, data / "suites")
+    rated = ladder(read_games(layout.arena("argmax", data)), BASE)
+    scores, sampled = selected_scores(data), layout.arena("sampled", data)
+    write_table1(table1(models, read_control(data), rated), out / "table1", params, layout.suites(data))
     write_ladder(rated, out / "ladder", source)
     _write_settings(params, models, out)
     write_table3(table3([models[0], *select_cells(models)]), out / "table3", source)
@@ -64,7 +65,9 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
 def _recovery(data: Path) -> pd.DataFrame:
     frame = recovered(data)
     return (
-        pd.DataFrame(columns=list(RECOVERY_COLUMNS)) if frame.empty else recovery_table(frame, data / "paper")
+        pd.DataFrame(columns=list(RECOVERY_COLUMNS))
+        if frame.empty
+        else recovery_table(frame, layout.paper(data))
     )
 
 

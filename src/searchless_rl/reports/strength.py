@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from searchless_rl import layout
 from searchless_rl.reports.formats import MISSING, Source, signed, write_table
 from searchless_rl.results.models import Measured
 from searchless_rl.results.names import GAMES, identity
@@ -107,9 +108,9 @@ def strength(models: list[Measured], data: Path, base: str) -> pd.DataFrame:
         `record`, which are of these; repeats (of these: games that another repeats move by move).
     """
     arenas = {
-        "argmax": read_games(data / "arena" / "argmax"),
-        "swept": read_games(data / "arena" / "swept"),
-        "requested": read_games(data / "requested" / "games"),
+        "argmax": read_games(layout.arena("argmax", data)),
+        "swept": read_games(layout.arena("swept", data)),
+        "requested": read_games(layout.requested_games(data)),
     }
     ratings = {arena: ladder(games, base).set_index("player") for arena, games in arenas.items()}
     rows = []

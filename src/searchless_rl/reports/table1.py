@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from searchless_rl import layout
 from searchless_rl.params import Params
 from searchless_rl.reports.formats import INTERVALS, MISSING, Source, percent, write_table
 from searchless_rl.reports.rows import PROPOSED, beta_name, frame_of, rates, sizes, tau_name, term_name
@@ -94,7 +95,7 @@ def control_text(params: Params, suites: Path) -> str:
     Raises:
         MalformedFile: the report is damaged.
     """
-    path = suites / "report.json"
+    path = suites / layout.SUITES_REPORT
     document = Document(path) if path.exists() else None
     if document is None or _POOL not in document.keys():  # noqa: SIM118
         return ""

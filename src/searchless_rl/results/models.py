@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from searchless_rl import layout
 from searchless_rl.cells import TERMS, VARIANTS, Cell
 from searchless_rl.params import Params
 from searchless_rl.results.document import Document, Suites, read_suites
 from searchless_rl.results.names import BASE, CONTROL
-
-_CHOICES = {"selected": "selection.json", "headline": "headline.json"}
-"""Folder of chosen weights -> its manifest."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +65,15 @@ def read_models(data: Path, params: Params) -> list[Measured]:
     """
     grid = {Cell.parse(name) for name in params.grid.cells}
     deep = evaluated_folders(data)
-    models = [Measured(BASE, None, suites=_suites(data / "tactics" / BASE, deep.get(BASE)))]
+    models = [Measured(BASE, None, suites=_suites(layout.tactics(BASE, data), deep.get(BASE)))]
     for cell in sorted(grid | {params.cell}, key=_table_order):
         requested = cell == params.cell
         if cell in grid:
-            folder, tactics = data / "cells" / cell.id, data / "tactics" / cell.id
+            folder, tactics = layout.cell(cell.id, data), layout.tactics(cell.id, data)
         else:
-            folder, tactics = data / "requested", data / "requested" / "tactics"
+            folder, tactics = layout.requested(data), layout.requested_tactics(data)
         # The stage `cell` measures on every suite, also a cell of the grid that was not chosen.
-        evaluated = deep.get(cell.id) or (data / "requested" / "tactics" if requested else None)
+        evaluated = deep.get(cell.id) or (layout.requested_tactics(data) if requested else None)
         models.append(read_cell(folder, tactics, cell, evaluated, in_grid=cell in grid, requested=requested))
     return models
 
@@ -86,7 +84,7 @@ def read_control(data: Path) -> Measured:
     Raises:
         MalformedFile: as `read_models`.
     """
-    return Measured(CONTROL, None, suites=_suites(data / "evaluated" / CONTROL, None))
+    return Measured(CONTROL, None, suites=_suites(layout.evaluated(CONTROL, data), None))
 
 
 def read_cell(
@@ -103,7 +101,8 @@ def read_cell(
     Raises:
         MalformedFile: as `read_models`.
     """
-    manifest = Document(folder / "cell.json") if (folder / "cell.json").exists() else None
+    path = folder / layout.CELL_MANIFEST
+    manifest = Document(path) if path.exists() else None
     return Measured(
         name=cell.id,
         cell=cell,
@@ -112,14 +111,14 @@ def read_cell(
         suites=_suites(tactics, evaluated),
         precision=None if manifest is None else manifest.text("precision"),
         final={} if manifest is None else manifest.numbers("final"),
-        curves=folder / "metrics.jsonl",
+        curves=folder / layout.METRICS,
     )
 
 
 def _suites(tactics: Path, evaluated: Path | None) -> Suites:
     """Figures of the stage `tactics`, and over them those of `evaluate`."""
-    more = {} if evaluated is None else read_suites(evaluated / "summary.json")
-    return read_suites(tactics / "summary.json") | more
+    more = {} if evaluated is None else read_suites(evaluated / layout.SUMMARY)
+    return read_suites(tactics / layout.SUMMARY) | more
 
 
 def evaluated_folders(data: Path) -> dict[str, Path]:
@@ -127,24 +126,24 @@ def evaluated_folders(data: Path) -> dict[str, Path]:
 
     The base, the control, each arm's selected cell, then cells at the headline beta that were not selected.
     """
-    folders = {name: data / "evaluated" / name for name in (BASE, CONTROL)}
-    for group in _CHOICES:
+    folders = {name: layout.evaluated(name, data) for name in (BASE, CONTROL)}
+    for group in layout.GROUPS:
         for arm, cell in chosen_cells(data, group).items():
-            folder = data / "evaluated" / f"{group}-{arm}"
+            folder = layout.evaluated(f"{group}-{arm}", data)
             if folder.exists():
                 folders.setdefault(cell, folder)
     return {model: folder for model, folder in folders.items() if folder.exists()}
 
 
-def chosen_cells(data: Path, group: str) -> dict[str, str]:
-    """Arm -> cell id, as the stage `select` chose it; `group` is "selected" or "headline".
+def chosen_cells(data: Path, group: layout.Group) -> dict[str, str]:
+    """Arm -> cell id, as the stage `select` chose it.
 
     Empty before that stage.
 
     Raises:
         MalformedFile: the manifest is not that stage's.
     """
-    path = data / group / _CHOICES[group]
+    path = layout.choices(group, data)
     if not path.exists():
         return {}
     manifest = Document(path)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 
+from searchless_rl import layout
 from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.params import Params
 from searchless_rl.results.models import Measured, read_models
@@ -27,18 +28,18 @@ def select_models(params: Params, data: Path) -> None:
     for model in select_cells(models):
         assert model.cell is not None
         selected.setdefault(model.cell.arm, model)
-    _copy_weights(selected, data, data / "selected", "selection.json")
-    _copy_weights(headline_cells(models, params.headline_beta), data, data / "headline", "headline.json")
+    _copy_weights(selected, data, "selected")
+    _copy_weights(headline_cells(models, params.headline_beta), data, "headline")
 
 
-def _copy_weights(chosen: Mapping[str, Measured], data: Path, out: Path, manifest: str) -> None:
+def _copy_weights(chosen: Mapping[str, Measured], data: Path, group: layout.Group) -> None:
     entries = {}
     for arm, model in chosen.items():
-        weights = data / "cells" / model.name / "weights.pb.gz"
-        write_atomically(out / f"{arm}.pb.gz", weights.read_bytes())
+        weights = layout.cell(model.name, data) / layout.WEIGHTS
+        write_atomically(layout.chosen(f"{group}-{arm}", data), weights.read_bytes())
         counts = {key: model.count(SELECTION, key) for key in ("k", "n")}
         entries[arm] = {"cell": model.name, **counts, "weights_sha256": sha256_of(weights)}
-    write_json(out / manifest, entries)
+    write_json(layout.choices(group, data), entries)
 
 
 def select_cells(models: Iterable[Measured]) -> list[Measured]:

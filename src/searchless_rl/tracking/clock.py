@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+from searchless_rl import layout
 from searchless_rl.checkout import main_checkout
 
 SLACK = 120.0
@@ -25,7 +26,7 @@ def ran(root: Path, stage: str, made: Path) -> Interval | None:
     A file that DVC took from its cache was made by an earlier run, perhaps on another machine: its time of
     modification then lies outside the stage's last run, whose record says nothing about it.
     """
-    path = main_checkout(root) / "scratch" / "timings" / f"{stage}.json"
+    path = main_checkout(root) / layout.TIMINGS / f"{stage}.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         end = float(record["ended"])

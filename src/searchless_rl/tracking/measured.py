@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from searchless_rl import layout
 from searchless_rl.params import Params
 
 # Of a player of the ladder both say the same Elo; of the others only the second has one.
@@ -26,7 +27,7 @@ def strength_metrics(root: Path, params: Params, model: str) -> dict[str, float]
     """
     metrics: dict[str, float] = {}
     for name, (key, columns) in _STRENGTH.items():
-        path = root / "reports" / params.scale / name
+        path = root / layout.reports(params.scale) / name
         if not path.exists():
             continue
         frame = pd.read_csv(path)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from searchless_rl import layout
 from searchless_rl.cells import Cell, format_beta
 from searchless_rl.files import flatten, sha256_of
 from searchless_rl.params import Params
@@ -24,10 +25,8 @@ from searchless_rl.results.names import BASE, CONTROL
 from searchless_rl.tracking.clock import Interval, ran
 from searchless_rl.tracking.measured import strength_metrics
 
-WEIGHTS = "weights.pb.gz"
 LARGEST_COPY = 8 * 2**20
 """Bytes of a network file that is copied into the store; larger ones stay in `data` alone."""
-REPORT_FOLDERS = ("reports", "paper_figures")
 REPORT_SUFFIXES = {".csv", ".md", ".tex", ".json", ".pdf", ".png"}
 SUITE_METRICS = {
     "accuracy": "accuracy",
@@ -76,7 +75,7 @@ def read_base(root: Path, params: Params) -> RunRecord:
         MissingFile: no summary of its tactics.
         MalformedFile: not a good one.
     """
-    path = root / "data/tactics/base/summary.json"
+    path = layout.tactics(BASE, root / layout.DATA) / layout.SUMMARY
     _require(root, path)
     summary = Document(path, root)
     more = _measured_elsewhere(root, params, BASE)
@@ -87,7 +86,7 @@ def read_base(root: Path, params: Params) -> RunRecord:
         tags={"searchless.kind": "base", "searchless.arm": "base", **_weights(summary)},
         metrics=_suite_metrics(summary.suites()) | more,
         curves=None,
-        artifacts={"summary.json": path},
+        artifacts={path.name: path},
         ran=ran(root, "tactics@base", path),
     )
 
@@ -99,8 +98,9 @@ def read_control(root: Path, params: Params) -> RunRecord:
         MissingFile: a file of the control is absent.
         MalformedFile: one is not what its stage writes.
     """
-    folder, tactics = root / "data/control", root / "data/evaluated/control/summary.json"
-    manifest, metrics = folder / "control.json", folder / "metrics.jsonl"
+    folder = layout.control(root / layout.DATA)
+    manifest, metrics = folder / layout.CONTROL_MANIFEST, folder / layout.METRICS
+    tactics = layout.evaluated(CONTROL, root / layout.DATA) / layout.SUMMARY
     for path in (manifest, metrics, tactics):
         _require(root, path)
     trained, summary = Document(manifest, root), Document(tactics, root)
@@ -114,7 +114,7 @@ def read_control(root: Path, params: Params) -> RunRecord:
         tags={"searchless.kind": "control", "searchless.arm": "control", **_weights(summary)},
         metrics=_suite_metrics(summary.suites()) | final | more,
         curves=metrics,
-        artifacts={"control.json": manifest, "summary.json": tactics, **_small(folder / WEIGHTS)},
+        artifacts=_artifacts(manifest, tactics, folder),
         ran=ran(root, "control", manifest),
     )
 
@@ -126,10 +126,11 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
         MissingFile: a file of the cell is absent.
         MalformedFile: one is not what its stage writes.
     """
-    in_grid = cell.id in params.grid.cells
-    folder = root / "data/cells" / cell.id if in_grid else root / "data/requested"
-    metrics, manifest = folder / "metrics.jsonl", folder / "cell.json"
-    tactics = (root / "data/tactics" / cell.id if in_grid else folder / "tactics") / "summary.json"
+    data, in_grid = root / layout.DATA, cell.id in params.grid.cells
+    folder = layout.cell(cell.id, data) if in_grid else layout.requested(data)
+    metrics, manifest = folder / layout.METRICS, folder / layout.CELL_MANIFEST
+    scores = layout.tactics(cell.id, data) if in_grid else layout.requested_tactics(data)
+    tactics = scores / layout.SUMMARY
     for path in (manifest, metrics, tactics):
         _require(root, path)
     trained, summary = Document(manifest, root), Document(tactics, root)
@@ -161,7 +162,7 @@ def read_cell(root: Path, params: Params, cell: Cell) -> RunRecord:
         },
         metrics=_suite_metrics(summary.suites()) | final | more,
         curves=metrics,
-        artifacts={"cell.json": manifest, "summary.json": tactics, **_small(folder / WEIGHTS)},
+        artifacts=_artifacts(manifest, tactics, folder),
         ran=ran(root, f"train@{cell.id}" if in_grid else "cell", manifest),
     )
 
@@ -178,11 +179,11 @@ def read_curves(path: Path, root: Path) -> dict[str, Curve]:
 def report_files(root: Path, scale: str) -> dict[str, Path]:
     """Tables, figures and params.yaml, by their name among the parent's artifacts."""
     found = {"params.yaml": root / "params.yaml"} if (root / "params.yaml").is_file() else {}
-    for folder in REPORT_FOLDERS:
+    for folder in (layout.REPORTS, layout.FIGURES):
         top = root / folder / scale
         for path in sorted(top.rglob("*")):
             # What a sync says of itself would change with every sync.
-            if path.suffix in REPORT_SUFFIXES and path.is_file() and path.name != "sync.json":
+            if path.suffix in REPORT_SUFFIXES and path.is_file() and path.name != layout.SYNC_REPORT:
                 found[f"{folder}/{path.relative_to(top).as_posix()}"] = path
     return found
 
@@ -214,8 +215,8 @@ def _suite_metrics(suites: Suites) -> dict[str, float]:
 
 def _measured_elsewhere(root: Path, params: Params, model: str) -> dict[str, float]:
     """Figures of the stages `evaluate` and `arena`, of models that were chosen or played."""
-    folder = evaluated_folders(root / "data").get(model)
-    suites = {} if folder is None else read_suites(folder / "summary.json", root)
+    folder = evaluated_folders(root / layout.DATA).get(model)
+    suites = {} if folder is None else read_suites(folder / layout.SUMMARY, root)
     try:
         return _suite_metrics(suites) | strength_metrics(root, params, model)
     except ValueError as error:
@@ -230,12 +231,11 @@ def _weights(summary: Document) -> dict[str, str]:
     return {"searchless.weights_sha256": summary.text("weights_sha256")}
 
 
-def _small(weights: Path) -> dict[str, Path]:
-    """The network file, where a copy of it costs little."""
-    try:
-        return {weights.name: weights} if weights.stat().st_size <= LARGEST_COPY else {}
-    except FileNotFoundError:
-        return {}
+def _artifacts(manifest: Path, tactics: Path, folder: Path) -> dict[str, Path]:
+    """Files by their names, with the network file where a copy of it costs little."""
+    weights = folder / layout.WEIGHTS
+    copied = weights.exists() and weights.stat().st_size <= LARGEST_COPY
+    return {path.name: path for path in (manifest, tactics, *([weights] if copied else []))}
 
 
 def _require(root: Path, path: Path) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from searchless_rl import layout
 from searchless_rl.cells import Cell
 from searchless_rl.files import sha256_of
 from searchless_rl.params import Params
@@ -295,9 +296,9 @@ class _Sync:
         tags = {"searchless.scale": self.params.scale, "searchless.params_sha256": self.params_hash}
         if self.commit != NO_GIT:
             tags["mlflow.source.git.commit"] = self.commit
-        suites = self.root / "data/suites/report.json"
-        if suites.is_file():
-            tags["searchless.suites_sha256"] = sha256_of(suites)
+        report = layout.suites(self.root / layout.DATA) / layout.SUITES_REPORT
+        if report.is_file():
+            tags["searchless.suites_sha256"] = sha256_of(report)
         return tags | {tag: os.environ[name] for tag, name in DVC_TAGS.items() if os.environ.get(name)}
 
 
