@@ -198,6 +198,13 @@ def test_an_experiment_trains_one_cell_and_redoes_reports(clone):
     _run(clone, "dvc", "checkout", "-q")
 
 
+def test_an_edit_to_a_table_retrains_nothing(clone):
+    path = clone / "src" / "searchless_rl" / "reports" / "tables.py"
+    path.write_text(path.read_text() + "\n# edited\n")
+    assert "tables" in _stages_run(output := _run(clone, "dvc", "repro"))
+    assert _stages_run(output) <= {"tables", "figures", "sync"}
+
+
 def test_openings_are_drawn_again_where_their_book_was_edited(clone):
     """A file that params.yaml names; `dvc status` says so, and a second run has nothing to do."""
     board, book = chess.Board(), clone / "my.epd"
@@ -218,10 +225,3 @@ def test_openings_are_drawn_again_where_their_book_was_edited(clone):
     assert _stages_run(_run(clone, "dvc", "repro", "openings")) == set()
     _run(clone, "git", "checkout", "-q", "params.yaml", "dvc.lock")
     _run(clone, "dvc", "checkout", "-q", "--force", "openings")
-
-
-def test_an_edit_to_a_table_retrains_nothing(clone):
-    path = clone / "src" / "searchless_rl" / "reports" / "tables.py"
-    path.write_text(path.read_text() + "\n# edited\n")
-    assert "tables" in _stages_run(output := _run(clone, "dvc", "repro"))
-    assert _stages_run(output) <= {"tables", "figures", "sync"}
