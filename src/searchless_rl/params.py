@@ -288,7 +288,10 @@ def _explain(problem: dict[str, Any]) -> str:
     return f"{key}: {quoted(given)} is not allowed; {message}"
 
 
-WAY_BACK = "Correct the value, or `git checkout params.yaml` takes back what `dvc exp run -S` wrote there."
+WAY_BACK = (
+    "Correct the value there, or give `dvc exp run -S` a right one. `git checkout params.yaml` takes back "
+    "every change since the last commit, the scale too."
+)
 
 
 def load_params(path: str | Path = "params.yaml") -> Params:

@@ -300,10 +300,17 @@ def test_the_network_is_an_option(micro, tmp_path):
     assert len(set(moves.values())) == 2
     found = _talk(micro, "go", f"setoption name WeightsFile value {other}", "go")
     assert found[1::2] == [f"bestmove {moves[micro]}", f"bestmove {moves[other]}"]
-    out = io.StringIO()
-    with pytest.raises(RuntimeError, match=r"absent\.pb\.gz"):
-        run_uci(micro, ["setoption name WeightsFile value absent.pb.gz\n", "go\n"], out)
-    assert "absent.pb.gz" in out.getvalue().splitlines()[-1]
+
+
+def test_a_network_that_is_missing_leaves_the_other_and_a_damaged_one_ends_the_engine(micro, tmp_path):
+    refused, _, answer = _talk(micro, "setoption name WeightsFile value absent.pb.gz", "go")
+    assert refused == "info string WeightsFile 'absent.pb.gz': no such file; the network stays as it was"
+    assert answer == f"bestmove {_best(load_network(micro), chess.STARTING_FEN, '')[0]}"
+    damaged, out = tmp_path / "damaged.pb.gz", io.StringIO()
+    damaged.write_bytes(micro.read_bytes()[:1000])
+    with pytest.raises(RuntimeError, match=r"damaged\.pb\.gz"):
+        run_uci(micro, [f"setoption name WeightsFile value {damaged}\n", "go\n"], out)
+    assert "damaged.pb.gz" in out.getvalue().splitlines()[-1]
 
 
 def test_a_network_is_loaded_once_whatever_a_gui_repeats(micro, monkeypatch):

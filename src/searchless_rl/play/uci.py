@@ -142,7 +142,9 @@ class _Engine:
     def _set_weights(self, value: str) -> None:
         if not value:
             raise ValueError(f"WeightsFile ''; allowed: the path of an Lc0 network file, or {BASE}")
-        weights = None if value == BASE else Path(value)
+        weights = None if value == BASE else Path(value).expanduser()
+        if weights is not None and not weights.is_file():
+            raise ValueError(f"WeightsFile {quoted(value)}: no such file; the network stays as it was")
         if weights != self._weights:
             self._weights, self._network = weights, self._load(weights)
 

@@ -113,4 +113,6 @@ def _configuration(row: pd.Series) -> str:
 
 
 def _number(value: float) -> str:
-    return MISSING if value is None or pd.isna(value) else f"{value:.2f}"
+    if value is None or pd.isna(value):
+        return MISSING
+    return f"{value:.2f}".replace("-0.00", "0.00")  # of rounding: a divergence is never negative

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def run_ui(params: Params, root: Path, port: int) -> int:
     With `MLFLOW_TRACKING_URI` naming a server, that one's address is printed and nothing is started.
 
     Returns:
-        The exit status of ``mlflow ui``, or 0.
+        0 where nothing was started; else this process becomes ``mlflow ui``.
 
     Raises:
         ValueError: the port is taken.
@@ -57,7 +56,7 @@ def run_ui(params: Params, root: Path, port: int) -> int:
     if database is not None:
         command += ["--artifacts-destination", str(database.parent / "mlartifacts")]
     command += ["--host", HOST, "--port", str(port), "--workers", "1"]  # one reader; four take a minute
-    return subprocess.run(command, check=False).returncode
+    os.execv(sys.executable, command)  # in place of this process, so that a signal reaches the server
 
 
 def _check_free(port: int) -> None:
