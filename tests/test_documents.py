@@ -1,6 +1,5 @@
 """README.md, docs/ and other pages: links lead somewhere, names exist, generated blocks are up to date."""
 
-import importlib
 import json
 import re
 import subprocess
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import fill_blocks
 import pytest
+from named import named
 
 from searchless_rl.params import load_params
 
@@ -25,19 +25,6 @@ def _pages():
     ).stdout.split()  # fmt: skip
     pages = [ROOT / name for name in listed] or [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     return [page for page in pages if page.exists()]
-
-
-def _symbol(dotted):
-    parts = ["searchless_rl", *dotted.split(".")]
-    for cut in range(len(parts), 0, -1):
-        try:
-            found = importlib.import_module(".".join(parts[:cut]))
-        except ModuleNotFoundError:
-            continue
-        for name in parts[cut:]:
-            found = getattr(found, name)
-        return found
-    raise AssertionError(dotted)
 
 
 @pytest.mark.parametrize("page", _pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -58,7 +45,7 @@ def test_every_symbol_of_the_paper_is_a_place_in_the_code():
     for symbol, names in places.items():
         assert names, symbol
         for name in names:
-            assert callable(_symbol(name)), f"{symbol}: {name}"
+            assert callable(named(name)), f"{symbol}: {name}"
 
 
 def test_the_walks_name_functions_that_exist():
@@ -67,8 +54,8 @@ def test_the_walks_name_functions_that_exist():
     names = [name for name in CODE.findall(walks) if name.split(".")[0] in ROOMS]
     assert len(names) > 20
     for name in names:
-        assert _symbol(name) is not None, name
-    assert _symbol("board.GameBatch").planes
+        assert named(name) is not None, name
+    assert named("board.GameBatch").planes
 
 
 def test_generated_blocks_are_those_of_the_recorded_run():

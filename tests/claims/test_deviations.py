@@ -1,10 +1,10 @@
 """Every row of deviations.md describes keys and code that exist, and says what they hold."""
 
-import importlib
 import re
 
 import pandas as pd
 import pytest
+from named import named
 
 from searchless_rl.claims.deviation_rows import EVALUATION, FAULTS, METHOD
 from searchless_rl.claims.deviations import (
@@ -34,20 +34,6 @@ def mini(scale):
     return scale("mini")
 
 
-def _symbol(dotted):
-    """A module, function or constant below the package."""
-    parts = ["searchless_rl", *dotted.split(".")]
-    for cut in range(len(parts), 0, -1):
-        try:
-            found = importlib.import_module(".".join(parts[:cut]))
-        except ModuleNotFoundError:
-            continue
-        for name in parts[cut:]:
-            found = getattr(found, name)
-        return found
-    raise AssertionError(dotted)
-
-
 def _by_item(frame, group):
     part = frame[frame["group"] == group]
     return {row["item"]: (row["paper"], row["released_code"], row["here"]) for _, row in part.iterrows()}
@@ -60,9 +46,9 @@ def test_a_row_names_keys_and_code_that_exist(row, mini):
             read_key(mini, name)
     assert row.code
     for name in row.code:
-        assert _symbol(name) is not None
+        assert named(name) is not None
     for name, value in row.constants.items():
-        assert _symbol(name) == value, name
+        assert named(name) == value, name
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.item)
