@@ -92,6 +92,7 @@ def test_what_cannot_be_followed_is_refused(package, text, words):
         code.imports_of("pack.top", "nothing", package)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", STAGE_MODULES)
 def test_python_imports_nothing_outside_the_closure(module):
     """Against the interpreter: what is loaded is in the closure, and only late imports are in it unloaded."""

@@ -1,5 +1,6 @@
 """What the games must not depend on, and how often a network is evaluated for them."""
 
+import pytest
 from small_arenas import BATCH, OPENINGS, PLIES, arena, board_of, bytes_of, evaluator_of, play
 
 from searchless_rl.arena.match_runner import play_games
@@ -7,6 +8,7 @@ from searchless_rl.arena.players import Player
 from searchless_rl.arena.schedule import round_robin
 
 
+@pytest.mark.slow
 def test_a_game_is_the_same_whatever_runs_beside_it(players):
     """Pairs alone and together, few or many at a time, one network in memory or all, in another order."""
     together = round_robin(players, OPENINGS, games=4)

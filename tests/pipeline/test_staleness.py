@@ -142,6 +142,7 @@ def test_the_training_step_is_no_part_of_scoring(edited):
     assert not {"warm_start", "tactics", "evaluate", "coverage", "tables"} & set(stale)
 
 
+@pytest.mark.slow
 def test_words_and_plumbing_make_nothing_stale(edited):
     assert edited("src/searchless_rl/arena/__init__.py", None, '"""Words."""\n') == {}
     assert edited("src/searchless_rl/params.py") == {}
@@ -166,6 +167,7 @@ def test_every_file_that_a_parameter_names_is_a_dependency(edited, name, stage):
     assert set(edited(name)) == {"inputs", stage}
 
 
+@pytest.mark.slow
 def test_dvc_runs_the_edited_stage_and_then_nothing(project, edited):
     """The stage `inputs` for real: a no-op twice, and in between again."""
     program = command("repro", "-s", "inputs")

@@ -84,6 +84,7 @@ def expected(project):
     return weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "added",
     [SLURM, TORCHRUN, JUPYTER, SLURM | TORCHRUN | JUPYTER],
@@ -96,6 +97,7 @@ def test_a_cell_trains_to_the_same_bytes(project, expected, added):
     assert {path.name for path in project.iterdir()} == {"params.yaml", "data", "scratch"}
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_a_batch_job_left_is_not_resumed(project, expected):
     """Lightning looks for hpc_ckpt files where a Slurm job runs; this one is of something else."""
     _forget(project)
@@ -108,6 +110,7 @@ def test_a_checkpoint_that_a_batch_job_left_is_not_resumed(project, expected):
     assert _weights(project) == expected
 
 
+@pytest.mark.slow
 def test_a_batch_systems_signal_leaves_nothing_behind(project, expected):
     """SIGUSR1 during a cell in a Slurm job: it goes on, nothing is requeued, no other cell is touched."""
     _forget(project)
