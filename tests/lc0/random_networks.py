@@ -129,6 +129,7 @@ def attention_network(
     default_activation: int = 1,
     ffn_activation: int = 0,
     smolgen_activation: int = 7,
+    value_format: int = 2,
 ) -> Message:
     """An attention-body ``Net``. ``embedding``: where the policy embedding is: "shared", "own", "top"."""
     make = Maker(seed)
@@ -174,7 +175,7 @@ def attention_network(
     value = {
         **make.dense("ip_val", 5, WIDTH),
         **make.dense("ip1_val", HIDDEN, 64 * 5),
-        **make.dense("ip2_val", 3, HIDDEN),
+        **make.dense("ip2_val", 3 if value_format == 2 else 1, HIDDEN),
     }
     shared = {} if embedding == "own" else make.dense("ip_pol", policy_embedding, WIDTH)
     if multihead:
@@ -191,6 +192,8 @@ def attention_network(
     return _net(
         Message(schema.WEIGHTS, **weights),
         31 if multihead else 30,
+        output=value_format,
+        value=value_format,
         network=network,
         policy=3,
         moves_left=int(moves_left),

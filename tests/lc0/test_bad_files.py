@@ -261,9 +261,9 @@ WRONG = {
         r"encoder\[0\]\.mha\.rpe_k: relative position encoding is not supported",
     ),
     # header
-    "scalar value": (
-        conv(lambda net: None, value=1),
-        r"format\.network_format\.value = CLASSICAL \(1\): supported is WDL \(2\); the method needs win/draw",
+    "scalar value of three": (
+        conv(assign(f"{FORMAT}.value", 1)),
+        r"output = WDL \(2\): .* contradicts value = CLASSICAL",
     ),
     "scalar output": (
         conv(assign(f"{FORMAT}.output", 1)),

@@ -128,9 +128,10 @@ def test_describe_maia(golden):
 
 
 def test_describe_says_why_a_network_is_not_supported(tmp_path):
-    path = random_networks.write(random_networks.conv_network(value=1), tmp_path / "scalar.pb.gz")
-    found = describe(path)
-    assert "value = CLASSICAL (1): supported is WDL (2)" in found["unsupported"]
+    net = random_networks.conv_network()
+    find(net, "format.network_format").values["value"] = 3
+    found = describe(random_networks.write(net, tmp_path / "categories.pb.gz"))
+    assert "value = PARAM (3): supported is WDL (2) or CLASSICAL (1)" in found["unsupported"]
     assert (found["family"], found["sizes"], found["parameters"]) == (None, None, None)
     assert found["licence"] == "random numbers"
 

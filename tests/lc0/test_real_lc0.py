@@ -47,6 +47,11 @@ VARIANTS = {
     "conv moves left": random_networks.conv_network(moves_left=True),
     "biases only": random_networks.conv_network(conv="bias"),
     "old batch norm": random_networks.conv_network(conv="old_bn"),
+    "scalar value": random_networks.conv_network(value=1),
+    "scalar value, classical policy": random_networks.conv_network(value=1, policy=1, se=False),
+    "scalar value, attention": random_networks.attention_network(
+        dense=False, multihead=False, network=6, value_format=1
+    ),
     "conv everything": random_networks.conv_network(se=False, policy=1, mish=True, moves_left=True),
 }
 

@@ -82,7 +82,9 @@ def test_base_by_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize("base", ["maia-1901", "mine.pb.gz", "{folder}", "{folder}/mine.onnx"])
 def test_an_unknown_base_lists_the_known_ones(tmp_path: Path, base: str) -> None:
     (tmp_path / "mine.onnx").touch()
-    with pytest.raises(FetchError, match=r"neither a known network \(bt4, maia-1900\) nor the path"):
+    with pytest.raises(
+        FetchError, match=r"neither a known network \(bt4, .*maia-1900, meangirl-8\) nor the path"
+    ):
         resolve_base(base.format(folder=tmp_path), tmp_path)
 
 

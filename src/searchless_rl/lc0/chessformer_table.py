@@ -6,6 +6,7 @@ from searchless_rl.lc0.errors import NetworkFileError
 from searchless_rl.lc0.header import InputEmbedding, MovesLeftFormat
 from searchless_rl.lc0.network_file import NetworkFile
 from searchless_rl.lc0.rows import Row, TensorRow, count, divided, linear_rows, norm_rows, present
+from searchless_rl.lc0.value_lift import value_output_rows
 from searchless_rl.lc0.wire import Message, find
 from searchless_rl.nets.attention_heads import AttentionPolicyConfig, TokenHeadConfig
 from searchless_rl.nets.chessformer import PIECE_PLANES, ChessformerConfig, DenseEmbeddingConfig
@@ -132,9 +133,18 @@ def rows(config: ChessformerConfig, file: NetworkFile, policy_head: str, value_h
         )
     table += _policy_rows(config, policy_path, _policy_embedding(file, policy_head))
     value_path = file.value_head_path(value_head)
-    table += _head_rows("value", f"{value_path}.ip{{}}_val", width, config.value, 3)
+    table += [
+        *_head_rows("value", f"{value_path}.ip{{}}_val", width, config.value),
+        *value_output_rows(
+            file, "value.output", f"{value_path}.ip2_val_w", f"{value_path}.ip2_val_b", config.value.hidden
+        ),
+    ]
     if config.moves_left is not None:
-        table += _head_rows("moves_left", "weights.ip{}_mov", width, config.moves_left, 1)
+        hidden = config.moves_left.hidden
+        table += [
+            *_head_rows("moves_left", "weights.ip{}_mov", width, config.moves_left),
+            *linear_rows("moves_left.output", "weights.ip2_mov_w", "weights.ip2_mov_b", 1, hidden),
+        ]
     return table
 
 
@@ -224,12 +234,12 @@ def _policy_rows(
     return rows
 
 
-def _head_rows(parameter: str, path: str, width: int, head: TokenHeadConfig, outputs: int) -> list[TensorRow]:
-    embedding, hidden, output = path.format(""), path.format(1), path.format(2)
+def _head_rows(parameter: str, path: str, width: int, head: TokenHeadConfig) -> list[TensorRow]:
+    """All of a head but its last layer."""
+    embedding, hidden = path.format(""), path.format(1)
     return [
         *linear_rows(f"{parameter}.embedding", f"{embedding}_w", f"{embedding}_b", head.channels, width),
         *linear_rows(
             f"{parameter}.hidden", f"{hidden}_w", f"{hidden}_b", head.hidden, SQUARES * head.channels
         ),
-        *linear_rows(f"{parameter}.output", f"{output}_w", f"{output}_b", outputs, head.hidden),
     ]

@@ -13,6 +13,7 @@ from searchless_rl.lc0.families import family_of_file
 from searchless_rl.lc0.layer import value_count
 from searchless_rl.lc0.network_file import NetworkFile
 from searchless_rl.lc0.schema import LAYER
+from searchless_rl.lc0.value_lift import NOTE, is_scalar
 from searchless_rl.lc0.wire import Message, find
 
 
@@ -23,7 +24,8 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     not say), ``format`` (enum names, corrected as Lc0 does), ``policy_heads``, ``value_heads``,
     ``values_in_file`` (all tensors, including training extras), and for the network that
     ``load_network`` would build with the first heads of the file ``family``, ``sizes``, ``parameters``.
-    These three are None for a network that is not supported; ``unsupported`` then says why.
+    These three are None for a network that is not supported; ``unsupported`` then says why. ``value_lift``
+    says how a scalar value head is read, and is None for other heads.
 
     Raises NetworkFileError for a file that cannot be read at all.
     """
@@ -48,7 +50,8 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         return summary | _network(file) | {"unsupported": None}
     except NetworkFileError as error:
-        return summary | {"family": None, "sizes": None, "parameters": None, "unsupported": str(error)}
+        nothing = dict.fromkeys(("family", "sizes", "parameters", "value_lift"))
+        return summary | nothing | {"unsupported": str(error)}
 
 
 def _network(file: NetworkFile) -> dict[str, Any]:
@@ -65,6 +68,7 @@ def _network(file: NetworkFile) -> dict[str, Any]:
         "family": family.name,
         "sizes": asdict(config),
         "parameters": sum(math.prod(shape) for row in table for shape in row.shapes().values()),
+        "value_lift": NOTE if is_scalar(file) else None,
     }
 
 

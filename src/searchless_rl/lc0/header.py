@@ -197,14 +197,13 @@ def check_supported(network_format: NetworkFormat) -> None:
     """Raise NetworkFileError, naming field and value, for a network that the families cannot express."""
     _require(network_format, "network", (*_CONVOLUTIONAL, *_ATTENTION))
     _require(network_format, "input", (InputFormat.CLASSICAL_112_PLANE,))
+    _require(network_format, "value", (ValueFormat.WDL, ValueFormat.CLASSICAL))
+    output = OutputFormat[network_format.value.name]
     _require(
         network_format,
-        "value",
-        (ValueFormat.WDL,),
-        "; the method needs win/draw/loss probabilities, not a scalar value",
-    )
-    _require(
-        network_format, "output", (OutputFormat.WDL, OutputFormat.UNKNOWN), "; it contradicts value = WDL"
+        "output",
+        (output, OutputFormat.UNKNOWN),
+        f"; it contradicts value = {network_format.value.name}",
     )
     if network_format.attention_body:
         _require(network_format, "policy", (PolicyFormat.ATTENTION,), " with an attention body")

@@ -17,6 +17,7 @@ from searchless_rl.lc0.network_file import NetworkFile
 from searchless_rl.lc0.new_file import blank_file
 from searchless_rl.lc0.rows import Parameters, Row
 from searchless_rl.lc0.schema import TRAINING_PARAMS
+from searchless_rl.lc0.value_lift import LiftedRow, is_scalar, write_wdl_header
 from searchless_rl.lc0.wire import Message, encode
 from searchless_rl.nets.chessformer import Chessformer
 from searchless_rl.nets.se_resnet import SEResNet
@@ -45,7 +46,8 @@ def load_network(
 
     Returns a ``nets.Chessformer`` or ``nets.SEResNet`` on the CPU in float32, in training mode as any new
     module (neither family has layers for which that matters). Head names are Lc0's: vanilla, optimistic,
-    soft, opponent; winner, q, st. The module keeps the file's content for ``save_network``.
+    soft, opponent; winner, q, st. A scalar value head becomes a WDL head with the same evaluation
+    (`value_lift`). The module keeps the file's content for ``save_network``.
 
     Raises NetworkFileError, whose message names the file and the field, for a file that is missing,
     damaged or not supported, and for a head that is not in it.
@@ -90,7 +92,8 @@ def save_network(
     For a module from ``load_network``: header, licence, training parameters, unknown fields and heads
     that were not loaded stay as in the source file, and so do, to the byte, tensors whose values did not
     change. Changed tensors are encoded anew, to half a quantisation step; a changed convolution is
-    written without batch norm. The heads go back to where they were loaded from. A module built in Python
+    written without batch norm. The heads go back to where they were loaded from; a scalar value head is
+    written as the WDL head that it was loaded as (`value_lift`). A module built in Python
     gets a header of its own, with the heads vanilla and winner.
 
     With `training_steps`, the number of optimizer steps that the module has been trained, that number takes
@@ -115,8 +118,11 @@ def save_network(
             net.values["training_params"] = Message(TRAINING_PARAMS, training_steps=training_steps)
         for row in family.rows(module.config, source.file, source.policy_head, source.value_head):
             values = {name: _to_numpy(parameters[name]) for name in row.shapes()}
-            if not (read and _equal(row.read(source.file.net), values)):
+            kept = read and not isinstance(row, LiftedRow) and _equal(row.read(source.file.net), values)
+            if not kept:
                 row.store(net, values)
+        if is_scalar(source.file):
+            write_wdl_header(net, source.file)
     except NetworkFileError as error:
         raise NetworkFileError(f"{path}: {error}") from None
     write_protobuf(encode(net), path)

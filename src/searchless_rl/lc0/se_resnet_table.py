@@ -9,6 +9,7 @@ from searchless_rl.lc0.errors import NetworkFileError
 from searchless_rl.lc0.header import MovesLeftFormat, PolicyFormat
 from searchless_rl.lc0.network_file import NetworkFile
 from searchless_rl.lc0.rows import ConvRow, Row, count, divided, linear_rows
+from searchless_rl.lc0.value_lift import value_output_rows
 from searchless_rl.lc0.wire import Message, find
 from searchless_rl.nets.se_resnet import INPUT_PLANES, POLICY_PLANES, ConvHeadConfig, SEResNetConfig
 
@@ -96,20 +97,24 @@ def rows(config: SEResNetConfig, file: NetworkFile, policy_head: str, value_head
                 channels * 64,
             ),
         ]
-    table += _head_rows("value", f"{value_path}.value", f"{value_path}.ip{{}}_val", config.value, filters, 3)
+    table += [
+        *_head_rows("value", f"{value_path}.value", f"{value_path}.ip1_val", config.value, filters),
+        *value_output_rows(
+            file, "value.output", f"{value_path}.ip2_val_w", f"{value_path}.ip2_val_b", config.value.hidden
+        ),
+    ]
     if config.moves_left is not None:
-        table += _head_rows(
-            "moves_left", "weights.moves_left", "weights.ip{}_mov", config.moves_left, filters, 1
-        )
+        hidden = config.moves_left.hidden
+        table += [
+            *_head_rows("moves_left", "weights.moves_left", "weights.ip1_mov", config.moves_left, filters),
+            *linear_rows("moves_left.output", "weights.ip2_mov_w", "weights.ip2_mov_b", 1, hidden),
+        ]
     return table
 
 
-def _head_rows(
-    parameter: str, conv: str, dense: str, head: ConvHeadConfig, filters: int, outputs: int
-) -> list[Row]:
-    hidden, output = dense.format(1), dense.format(2)
+def _head_rows(parameter: str, conv: str, hidden: str, head: ConvHeadConfig, filters: int) -> list[Row]:
+    """All of a head but its last layer."""
     return [
         ConvRow(f"{parameter}.conv", conv, (head.channels, filters, 1, 1)),
         *linear_rows(f"{parameter}.hidden", f"{hidden}_w", f"{hidden}_b", head.hidden, head.channels * 64),
-        *linear_rows(f"{parameter}.output", f"{output}_w", f"{output}_b", outputs, head.hidden),
     ]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from searchless_rl.files import write_atomically
 from searchless_rl.params import Params
+from searchless_rl.suites.sources import NETWORK_ENDINGS
 
 NONE = "params.yaml names no file here\n"
 
@@ -21,7 +22,7 @@ def named_files(params: Params) -> dict[str, tuple[str, Path | None]]:
     """Place below data/inputs -> key of params.yaml and the file it names, None where it names none."""
     suites = params.suites
     named = {
-        "base": ("base", params.base if params.base.endswith(".pb.gz") else None),  # else a known name
+        "base": ("base", params.base if params.base.endswith(NETWORK_ENDINGS) else None),  # else a known name
         "source": ("suites.source", suites.source),
         "winning": ("suites.winning", suites.winning),
         "game_moves": ("suites.game_moves", suites.game_moves),

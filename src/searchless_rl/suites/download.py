@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from searchless_rl.suites import https_source, pypi_source
-from searchless_rl.suites.sources import REGISTRY, HttpsSource, RemoteFile, Source, SourceError
+from searchless_rl.suites.sources import (
+    NETWORK_ENDINGS,
+    REGISTRY,
+    HttpsSource,
+    RemoteFile,
+    Source,
+    SourceError,
+)
 from searchless_rl.suites.verify import mismatch
 from searchless_rl.unfinished import waiting_lock
 
@@ -61,7 +68,7 @@ def fetch(entry: RemoteFile, destination: Path, transport: Transport | None = No
 
 
 def resolve_base(base: str, folder: Path, transport: Transport | None = None) -> Path:
-    """The file that `base` means: a registered network, fetched into `folder`, or a path to any .pb.gz file.
+    """The file that `base` means: a registered network, fetched into `folder`, or a path to any Lc0 file.
 
     Raises:
         FetchError: there is no such file (the message lists the known names), or it could not be fetched.
@@ -70,10 +77,10 @@ def resolve_base(base: str, folder: Path, transport: Transport | None = None) ->
     if base in known:
         return fetch(known[base], folder / known[base].file_name, transport)
     path = Path(base).expanduser()
-    if not base.endswith(".pb.gz") or not path.is_file():
+    if not base.endswith(NETWORK_ENDINGS) or not path.is_file():
         raise FetchError(
             f"base {base!r} is neither a known network ({', '.join(sorted(known))}) nor the path of an "
-            "existing .pb.gz file"
+            "existing .pb.gz or .pb file"
         )
     return path
 

