@@ -258,6 +258,21 @@ class GameBatch:
         copy.ending = self.ending[rows]
         return copy
 
+    def place(self, rows: np.ndarray, games: GameBatch) -> None:
+        """Put copies of n other games into `rows`, int [n], distinct; what was there is gone."""
+        for row, source in zip(rows.tolist(), range(len(games)), strict=True):
+            self._boards[row] = games._boards[source]
+            self._seen_by_rule[row] = games._seen_by_rule[source]
+            self._seen_by_lc0[row] = games._seen_by_lc0[source]
+            self._legal[row] = games._legal[source]
+            self.fens[row], self.moves[row] = games.fens[source], games.moves[source]
+        self._frames[rows] = games._frames
+        self._repeated[rows] = games._repeated
+        self._castling[rows] = games._castling
+        self._is_white[rows] = games._is_white
+        self._clock[rows] = games._clock
+        self.ending[rows] = games.ending
+
     @classmethod
     def replay(cls, fens: Sequence[str | None], moves: Sequence[Sequence[int]]) -> GameBatch:
         """The games that `moves` (policy indices, one list per game) lead to from `fens`.
