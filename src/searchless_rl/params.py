@@ -7,8 +7,9 @@ string and a value out of range are errors that name the key, the value and what
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -55,11 +56,13 @@ Fraction = Annotated[Number, Field(ge=0, lt=1)]
 CellId = Annotated[str, AfterValidator(_check_cell)]
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
+    """A strict, frozen group of parameters."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
-class SuiteParams(_Section):
+class SuiteParams(Section):
     """Puzzle suites cut from one source file (paper section 3.1, Metrics)."""
 
     source: FilePath
@@ -80,7 +83,7 @@ class SuiteParams(_Section):
         return self
 
 
-class LearningRates(_Section):
+class LearningRates(Section):
     """Peak rate of each parameter group (paper Table 2)."""
 
     backbone: Rate
@@ -89,7 +92,7 @@ class LearningRates(_Section):
     value_head: Rate
 
 
-class SelfPlayParams(_Section):
+class SelfPlayParams(Section):
     """Training of one cell (paper Table 2 and appendix G).
 
     From `temperature_source` on, the keys in which the paper and its released code differ (`presets`), and
@@ -136,7 +139,7 @@ class SelfPlayParams(_Section):
         return self
 
 
-class GridParams(_Section):
+class GridParams(Section):
     """The study's cells, spelled out: cell id -> the warm-start games it begins from.
 
     The games are those of the cell's seed; they are written beside it because the pipeline's templates
@@ -162,7 +165,7 @@ class GridParams(_Section):
         return self
 
 
-class EvaluationParams(_Section):
+class EvaluationParams(Section):
     """Measuring a network on puzzles."""
 
     batch_size: PositiveInt
@@ -175,7 +178,7 @@ class EvaluationParams(_Section):
         return self
 
 
-class CoverageParams(_Section):
+class CoverageParams(Section):
     """Trajectory coverage (paper section 3.1)."""
 
     plies: Annotated[int, Field(ge=1, le=6)]
@@ -185,14 +188,14 @@ class CoverageParams(_Section):
 EvenCount = Annotated[int, Field(ge=0), AfterValidator(_check_even)]
 
 
-class Anchor(_Section):
+class Anchor(Section):
     """A rating of the base from outside, which moves the ladder to an absolute axis."""
 
     elo: Number
     half_width: Annotated[Number, Field(ge=0)]
 
 
-class ArenaParams(_Section):
+class ArenaParams(Section):
     """Games between searchless players (paper appendix F)."""
 
     book: FilePath | None
@@ -219,26 +222,26 @@ class ArenaParams(_Section):
         return self
 
 
-class ControlParams(_Section):
+class ControlParams(Section):
     """The puzzle-tuned control; everything else of it is as in self-play (paper section 3.6)."""
 
     seed: Annotated[int, Field(ge=0)]
 
 
-class StockfishParams(_Section):
+class StockfishParams(Section):
     """An outside judge; null leaves its columns empty."""
 
     path: FilePath | None
     nodes: PositiveInt
 
 
-class TrackingParams(_Section):
+class TrackingParams(Section):
     """Where runs are mirrored (MLFLOW_TRACKING_URI takes precedence over the local default)."""
 
     experiment: Annotated[str, Field(min_length=1)]
 
 
-class Params(_Section):
+class Params(Section):
     """The whole of params.yaml."""
 
     scale: Literal["smoke", "mini", "paper"]
@@ -295,29 +298,51 @@ WAY_BACK = (
 
 
 def load_params(path: str | Path = "params.yaml") -> Params:
-    """Read and check a parameter file.
+    """Read and check a parameter file of the experiment.
+
+    Raises:
+        ParamsError: see `read_sections`.
+    """
+    path = Path(path)
+    return read_sections(
+        Params,
+        path,
+        missing="in the repository, `searchless scale mini` writes one",
+        way_back=[WAY_BACK] if path.name == "params.yaml" else [],
+    )
+
+
+_Sections = TypeVar("_Sections", bound=Section)
+
+
+def read_sections(
+    kind: type[_Sections], path: Path, *, missing: str, way_back: Sequence[str] = ()
+) -> _Sections:
+    """Read and check a parameter file of some kind.
+
+    Args:
+        kind: what the file must hold.
+        path: of the file.
+        missing: what to do if there is no such file.
+        way_back: lines that end the message of an error in the file.
 
     Raises:
         ParamsError: missing file, not YAML, or keys and values that are not allowed (all of them listed).
     """
-    path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ParamsError(
-            f"{path}: no such file; in the repository, `searchless scale mini` writes one"
-        ) from None
+        raise ParamsError(f"{path}: no such file; {missing}") from None
     except UnicodeDecodeError as error:
         raise ParamsError(f"{path}: not readable as YAML: {error}") from error
     try:
-        return Params.model_validate(read_plain_yaml(text))
+        return kind.model_validate(read_plain_yaml(text))
     except PlainYamlError as error:
         problems = [str(error)]
     except ValidationError as error:
         problems = [_explain(dict(problem)) for problem in error.errors()]
     except CellError as error:
         problems = [str(error)]
-    way_back = [WAY_BACK] if path.name == "params.yaml" else []
     raise ParamsError("\n".join([*(f"{path}: {problem}" for problem in problems), *way_back]))
 
 

@@ -1,0 +1,53 @@
+"""pretrain/params.yaml, typed and strict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from searchless_rl.params import FilePath, Number, PositiveInt, Section, read_sections
+
+PATH = Path("pretrain") / "params.yaml"
+NonNegative = Annotated[int, Field(ge=0)]
+
+
+class SearchParams(Section):
+    """The tree search of the games (`search.SearchConfig`)."""
+
+    simulations: PositiveInt
+    c_puct: Annotated[Number, Field(gt=0)]
+    unvisited_reduction: Annotated[Number, Field(ge=0, le=2)]
+
+
+class VisitParams(Section):
+    """Games played by tree search, whose visit counts are the targets."""
+
+    base: FilePath
+    seed: NonNegative
+    games: PositiveInt
+    games_per_shard: PositiveInt
+    opening_plies: NonNegative
+    sampled_plies: NonNegative
+    max_plies: Annotated[int, Field(ge=2, le=60_000)]
+    search: SearchParams
+    precision: Literal["auto", "float32", "bf16"]
+    slots: PositiveInt
+    batch_size: PositiveInt
+    processes: PositiveInt
+
+
+class PretrainParams(Section):
+    """Everything in pretrain/params.yaml."""
+
+    visits: VisitParams
+
+
+def load_pretrain_params(path: Path = PATH) -> PretrainParams:
+    """Read and check the file.
+
+    Raises:
+        ParamsError: see `params.read_sections`.
+    """
+    return read_sections(PretrainParams, path, missing="run this from the root of the project")
