@@ -37,7 +37,7 @@ def test_scale_then_errors_that_say_what_to_do(workspace, capsys):
     assert (workspace / "params.yaml").read_bytes() == (workspace / "scales" / "smoke.yaml").read_bytes()
     assert "write TERM-TAU-BETA-sSEED" in _fails(capsys, "train", "forward_kl")
     assert "base.pb.gz" in _fails(capsys, "tactics", "base")
-    assert "known: bt4, maia-1900" in _fails(capsys, "fetch", "stockfish")
+    assert "known: bt4, goodgyal-5, maia-1100" in _fails(capsys, "fetch", "stockfish")
     assert "torre_6605_winning.csv" in _fails(capsys, "suites")
 
 
@@ -67,8 +67,8 @@ def test_a_base_that_is_a_path_is_copied_and_a_wrong_one_is_named(workspace, cap
     smoke = path.read_text()
     path.write_text(smoke.replace("base: maia-1900", f"base: {network}"))
     assert main(["fetch"]) == 0
-    assert (workspace / "data" / "base" / "base.pb.gz").read_bytes() == network.read_bytes()
-    assert main(["describe", "data/base/base.pb.gz"]) == 0
+    assert (workspace / "data" / "fetched" / "base.pb.gz").read_bytes() == network.read_bytes()
+    assert main(["describe", "data/fetched/base.pb.gz"]) == 0
     path.write_text(smoke.replace("base: maia-1900", "base: nets/none.pb.gz"))
     assert "nets/none.pb.gz" in _fails(capsys, "fetch")
 
@@ -147,7 +147,7 @@ def test_a_cell_by_hand_names_what_is_missing_before_it_trains(workspace, capsys
     main(["scale", "smoke"])
     message = _fails(capsys, "cell")
     for path, command in (
-        ("data/base/base.pb.gz", "searchless fetch"),
+        ("data/base/base.pb.gz", "searchless calibrate"),
         ("data/suites/main.csv", "searchless suites"),
         ("data/book/openings.csv", "searchless openings"),
         ("data/openings/tabiyas.csv", "git checkout"),
@@ -164,7 +164,7 @@ def test_a_file_of_the_home_folder_is_found(workspace, capsys, monkeypatch, pyte
     path = workspace / "params.yaml"
     path.write_text(path.read_text().replace("base: maia-1900", "base: ~/mine.pb.gz"))
     assert main(["fetch"]) == 0
-    assert (workspace / "data" / "base" / "base.pb.gz").read_bytes() == network.read_bytes()
+    assert (workspace / "data" / "fetched" / "base.pb.gz").read_bytes() == network.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_every_scale_has_the_papers_method_and_no_extension(path):
         ("precision: auto", "precision: half", ("selfplay.precision", "'half'", "'bf16'")),
         ("warmup_steps: 24", "warmup_steps: 2400", ("warmup_steps 2400 exceeds steps 240",)),
         ("suites: [selection, main]", "suites: [main]", ("name selection",)),
-        ("  games: 20", "  games: 21", ("arena.games", "even number")),
+        ("  games: 20 #", "  games: 21 #", ("arena.games", "even number")),
         ("openings: 30", "openings: 20", ("games_against_base 60", "openings")),
         ("mass_floor: 1.0e-6", "mass_floor: 1.0", ("coverage.mass_floor", "less than 1")),
         ("[0.8, 0.6]", "[0.8, 0]", ("base_temperatures", "greater than 0")),

@@ -148,6 +148,7 @@ def _parser() -> argparse.ArgumentParser:
     add("inputs", stages.inputs)
     named = 'a known file, or "histories"; default: the base of params.yaml'
     add("fetch", stages.fetch).add_argument("name", nargs="?", help=named)
+    add("calibrate", stages.calibrate)
     add("suites", stages.suites)
     add("warm-start", stages.warm_start).add_argument("seed", type=_seed)
     add("train", stages.train).add_argument("cell", help="e.g. forward_kl-adaptive-0.01-s0")

@@ -24,6 +24,8 @@ CELL_MANIFEST, CONTROL_MANIFEST = "cell.json", "control.json"
 """Beside them: what a grid cell and the control were trained with, and their final metrics."""
 SUMMARY = "summary.json"
 """Of a measurement: its figures and the hash of the weights measured."""
+CALIBRATION, FORECASTS = "calibration.json", "forecasts.parquet"
+"""Beside the base: the two numbers of its value head's calibration, and the forecasts they were fitted to."""
 SUITES_REPORT = "report.json"
 """Of the stage `suites`: what became of every row, and the control's pool."""
 POSITIONS, CANDIDATES = "positions.parquet", "candidates.csv"
@@ -52,8 +54,13 @@ def inputs(data: Path = DATA) -> Path:
     return data / "inputs"
 
 
+def fetched(data: Path = DATA) -> Path:
+    """The base network as it was fetched."""
+    return data / "fetched" / "base.pb.gz"
+
+
 def base(data: Path = DATA) -> Path:
-    """The frozen base network."""
+    """The frozen base network, its value head as `base_value` says."""
     return data / "base" / "base.pb.gz"
 
 

@@ -83,6 +83,14 @@ class SuiteParams(Section):
         return self
 
 
+class CalibrationParams(Section):
+    """Games of the base with itself that its value head is judged by, and calibrated on where asked."""
+
+    games: PositiveInt
+    seed: Annotated[int, Field(ge=0)]
+    batch_size: PositiveInt
+
+
 class LearningRates(Section):
     """Peak rate of each parameter group (paper Table 2)."""
 
@@ -246,6 +254,8 @@ class Params(Section):
 
     scale: Literal["smoke", "mini", "paper"]
     base: Annotated[FilePath, Field(min_length=1)]
+    base_value: Literal["file", "calibrated"]
+    calibration: CalibrationParams
     threads: Annotated[int, Field(ge=1, le=1024)]
     headline_beta: Annotated[Number, Field(gt=0)]
     term: Term

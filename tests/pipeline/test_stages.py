@@ -65,7 +65,8 @@ def test_the_layout_is_that_of_the_pipeline(pipeline):
     assert outs["train"] == [cell / layout.WEIGHTS, cell / layout.METRICS, cell / layout.CELL_MANIFEST]
     assert outs["warm_start"] == [layout.warm_start(0).with_name("${key}.json")]
     assert {path.parent for path in outs["inputs"]} == {layout.inputs()}
-    assert outs["fetch"] == [layout.base().parent]
+    assert outs["fetch"] == [layout.fetched().parent]
+    assert outs["calibrate"] == [layout.base().parent]
     assert outs["suites"] == [layout.suites()] == [layout.suite("main").parent]
     assert outs["tactics_base"] + outs["tactics"] == [layout.tactics("base"), layout.tactics("${key}")]
     assert outs["openings"] == [layout.openings().parent]

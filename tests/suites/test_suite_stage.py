@@ -38,19 +38,19 @@ def as_old_network(path: Path) -> Path:
 
 def test_a_supported_base_is_put_in_place(tmp_path: Path) -> None:
     fetch_base(str(MICRO), tmp_path / "data")
-    assert (tmp_path / "data" / "base" / "base.pb.gz").read_bytes() == MICRO.read_bytes()
+    assert (tmp_path / "data" / "fetched" / "base.pb.gz").read_bytes() == MICRO.read_bytes()
 
 
 def test_an_unsupported_base_is_refused_at_fetch_by_its_own_name(tmp_path: Path) -> None:
     base = as_old_network(tmp_path / "old.pb.gz")
     with pytest.raises(FetchError, match=rf"{base}.* is not a network that can be trained: .*value = PARAM"):
         fetch_base(str(base), tmp_path / "data")
-    assert not (tmp_path / "data" / "base").exists()
+    assert not (tmp_path / "data" / "fetched").exists()
     damaged = tmp_path / "damaged.pb.gz"
     damaged.write_bytes(MICRO.read_bytes()[:5000])
     with pytest.raises(NetworkFileError, match=rf"{damaged}: "):
         fetch_base(str(damaged), tmp_path / "data")
-    assert not (tmp_path / "data" / "base").exists()
+    assert not (tmp_path / "data" / "fetched").exists()
 
 
 def test_describe_fails_for_a_network_it_calls_unsupported(

@@ -97,6 +97,7 @@ SETTINGS = (
     Setting("arena.pool", "Pool of the argmax ladder", "swept", "appendix F"),
     Setting("arena.games", "Games per pair of the ladder", 200, "appendix F"),
     Setting("arena.games_against_base", "Games of a ladder player and the base", 1000, "appendix F"),
+    Setting("base_value", "Value head of the base, calibrated on its own games or not", "file", "appendix B"),
     Setting("arena.games_swept", "Games of a swept cell and the base", 1000, "appendix F"),
     Setting("arena.sampled_games", "Games per pair of sampled play", 200, "Table 5"),
     Setting("arena.max_plies", "Longest game of the arena, plies", 512, "appendix F"),

@@ -12,8 +12,10 @@ from searchless_rl.figures.figure7 import draw_figure7, figure7_data
 from searchless_rl.figures.figure8 import draw_figure8, figure8_data
 from searchless_rl.figures.figure9 import draw_figure9, read_candidates
 from searchless_rl.figures.figure10 import draw_figure10, figure10_data
+from searchless_rl.figures.reliability import draw_reliability
 from searchless_rl.figures.strength_figure import draw_strength
 from searchless_rl.params import Params
+from searchless_rl.reports.calibration import reliability_data
 from searchless_rl.reports.measured import (
     headline_scores,
     recovered,
@@ -39,4 +41,5 @@ def build_figures(params: Params, data: Path, out: Path) -> None:
     rated = table1(models, read_control(data), ladder(read_games(layout.arena("argmax", data)), BASE))
     both = dissociation_data(rated, with_control(selected_scores(data), data))
     draw_dissociation(both, out / "dissociation", params.scale)
+    draw_reliability(reliability_data(data), out / "reliability", params.scale)
     draw_strength(strength(models, data, BASE), out / "strength", params.scale)

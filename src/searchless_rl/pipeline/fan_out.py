@@ -28,7 +28,7 @@ from searchless_rl.pipeline.inputs import link_inputs, named_files
 from searchless_rl.pipeline.processes import Runner
 from searchless_rl.progress import Progress
 
-ANCESTORS = ("fetch", "suites", "openings", "warm_start", "tactics_base")
+ANCESTORS = ("fetch", "calibrate", "suites", "openings", "warm_start", "tactics_base")
 MEASUREMENTS = ("arena_argmax", "arena_sampled", "arena_swept", "coverage", "evaluate")
 """Of what is selected; the longest first."""
 REPORTS = ("tables", "figures", "sync")

@@ -27,7 +27,7 @@ def require_inputs(*, base: Path, suites: Path, openings: Path, tabiyas: Path) -
     Raises:
         ValueError: files that are missing, each with the command that makes it.
     """
-    makers = {base: "fetch", suites / "main.csv": "suites", openings: "openings"}
+    makers = {base: "calibrate", suites / "main.csv": "suites", openings: "openings"}
     missing = [
         f"{path} is missing: `searchless {name}` makes it"
         for path, name in makers.items()

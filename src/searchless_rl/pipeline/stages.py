@@ -62,6 +62,22 @@ def fetch(arguments: argparse.Namespace) -> None:
         fetch_base(load_params().base, layout.DATA)
 
 
+def calibrate(arguments: argparse.Namespace) -> None:
+    """Hold the base's win/draw/loss forecasts against its own games, and calibrate them where asked."""
+    from searchless_rl.pipeline.calibrate import calibrate_base
+
+    params = load_params()
+    set_threads(params)
+    calibrate_base(
+        layout.fetched(),
+        layout.base(),
+        apply=params.base_value == "calibrated",
+        params=params.calibration,
+        max_plies=params.selfplay.max_plies,
+        show_progress=True,
+    )
+
+
 def suites(arguments: argparse.Namespace) -> None:
     """Build the puzzle suites."""
     from searchless_rl.suites.stage import make_suites

@@ -9,6 +9,7 @@ import pandas as pd
 from searchless_rl import layout
 from searchless_rl.files import write_atomically, write_json
 from searchless_rl.params import Params
+from searchless_rl.reports.calibration import calibration_table, write_calibration
 from searchless_rl.reports.coverage import coverage_table, write_coverage_table
 from searchless_rl.reports.curves import learning_curves
 from searchless_rl.reports.formats import Source, csv_text, write_table
@@ -38,9 +39,9 @@ from searchless_rl.statistics.paired import compare_models
 def build_tables(params: Params, data: Path, out: Path) -> None:
     """Write every table (CSV, Markdown, LaTeX) and the plain files beside them into `out`.
 
-    These are Tables 1 to 6, ladder, coverage, paired and recovery; cells.csv (everything measured of a cell)
-    with cells.md (what its columns mean); strength.csv, learning_curves.csv and metrics.json. What was not
-    measured keeps its row, with dashes.
+    These are Tables 1 to 6, ladder, coverage, calibration, paired and recovery; cells.csv (everything
+    measured of a cell) with cells.md (what its columns mean); strength.csv, learning_curves.csv and
+    metrics.json. What was not measured keeps its row, with dashes.
     """
     models, source = read_models(data, params), Source.of(params)
     rated = ladder(read_games(layout.arena("argmax", data)), BASE)
@@ -55,6 +56,7 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
     write_coverage_table(coverage_table(shown_coverage(data)), out / "coverage", source)
     write_paired(compare_models(with_control(scores, data)), out / "paired", source)
     write_recovery(_recovery(data), out / "recovery", source)
+    write_calibration(calibration_table(data), out / "calibration", source)
     write_cells(cells(models), out / "cells", source)
     curves = learning_curves(models, params.headline_beta)
     for name, frame in {"strength": strength(models, data, BASE), "learning_curves": curves}.items():

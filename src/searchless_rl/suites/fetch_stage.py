@@ -34,7 +34,7 @@ def fetch_game_moves(source: str, data: Path) -> Path:
 
 
 def fetch_base(base: str, data: Path) -> None:
-    """Put the base network at `data`/base/base.pb.gz, and beside it what it is (base.json).
+    """Put the base network at `data`/fetched/base.pb.gz, and beside it what it is (base.json).
 
     Args:
         base: the name of a registered network, or a path to an Lc0 .pb.gz.
@@ -51,7 +51,7 @@ def fetch_base(base: str, data: Path) -> None:
     unsupported = describe(source)["unsupported"]
     if unsupported is not None:
         raise FetchError(f"base {base!r} ({source}) is not a network that can be trained: {unsupported}")
-    target = data / "base" / "base.pb.gz"
+    target = data / "fetched" / "base.pb.gz"
     write_atomically(target, source.read_bytes())
     manifest = {"base": base, "bytes": target.stat().st_size, "sha256": sha256_of(target)}
-    write_json(data / "base" / "base.json", manifest)
+    write_json(target.with_name("base.json"), manifest)
