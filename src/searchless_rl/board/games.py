@@ -22,7 +22,7 @@ from searchless_rl.board.moves import (
     legal_indices,
     uci_index,
 )
-from searchless_rl.board.planes import HISTORY, encode_planes
+from searchless_rl.board.planes import HISTORY, Encoded
 from searchless_rl.board.policy_map import POLICY_SIZE
 from searchless_rl.board.positions import (
     PAWN,
@@ -212,14 +212,15 @@ class GameBatch:
 
     def planes(self, rows: np.ndarray | None = None) -> np.ndarray:
         """float32 [n, 112, 8, 8] input planes of `rows` (all rows by default)."""
-        chosen = slice(None) if rows is None else rows
-        return encode_planes(
-            self._frames[chosen],
-            self._repeated[chosen],
-            self._castling[chosen],
-            self._clock[chosen],
-            self._is_white[chosen],
-        )
+        encoded = self._encoded()
+        return encoded.planes(np.arange(len(self)) if rows is None else rows)
+
+    def encoded(self, rows: np.ndarray) -> Encoded:
+        """Copies of what the planes of `rows` are made of."""
+        return self._encoded().select(rows)
+
+    def _encoded(self) -> Encoded:
+        return Encoded(self._frames, self._repeated, self._castling, self._clock, self._is_white)
 
     def index(self, row: int, uci: str) -> int:
         """Policy index of a UCI move (castling as e1g1 or e1h1) in the present position of `row`.

@@ -7,6 +7,7 @@ was made otherwise, is of another version or is damaged is refused by name.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -87,10 +88,21 @@ def write_shard(path: Path, games: Sequence[LabelledGame], made: Mapping[str, An
         name: [getattr(game, name) for game in games] if name != "moves" else [[*g.moves] for g in games]
         for name in _SCHEMA.names
     }
-    metadata = {_KEY: json.dumps({"version": VERSION, "made": made}, sort_keys=True)}
+    header = {"version": VERSION, "made": made, "sha256": _digest(games)}
+    metadata = {_KEY: json.dumps(header, sort_keys=True)}
     table = pa.table(columns, schema=_SCHEMA.with_metadata(metadata))
     with atomic_writer(path) as stream:
-        pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
+        pq.write_table(table, stream, compression="zstd")
+
+
+def _digest(games: Sequence[LabelledGame]) -> str:
+    """SHA-256 of the games themselves: whatever bit of a file is wrong, it shows here."""
+    found = hashlib.sha256()
+    for game in games:
+        found.update(repr((game.fen, game.moves, int(game.result))).encode())
+        for part in (game.plies, game.counts, game.target_moves, game.target_weights, game.values):
+            found.update(part.tobytes())
+    return found.hexdigest()
 
 
 def read_made(path: Path) -> dict[str, Any]:
@@ -99,19 +111,24 @@ def read_made(path: Path) -> dict[str, Any]:
     Raises:
         ShardError: the file is damaged, no shard, or one of another version.
     """
+    return dict(_header(path)["made"])
+
+
+def _header(path: Path) -> dict[str, Any]:
     try:
         metadata = pq.read_schema(path).metadata or {}
-        header = json.loads(metadata[_KEY])
-        version, made = header["version"], header["made"]
-    except (OSError, KeyError, TypeError, ValueError) as error:
+        header: dict[str, Any] = json.loads(metadata[_KEY])
+        version = header["version"]
+        dict(header["made"]), str(header["sha256"])
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise ShardError(_damaged(path, error)) from error
     if version != VERSION:
         raise ShardError(f"{path}: version {version} of the format, this program reads {VERSION}; delete it")
-    return dict(made)
+    return header
 
 
 def read_shard(path: Path, made: Mapping[str, Any] | None = None) -> list[LabelledGame]:
-    """The games of a shard, its checksums verified.
+    """The games of a shard, held against their hash.
 
     Args:
         path: of the file.
@@ -120,39 +137,40 @@ def read_shard(path: Path, made: Mapping[str, Any] | None = None) -> list[Labell
     Raises:
         ShardError: the file is damaged, of another version, or made otherwise (each difference named).
     """
-    found = read_made(path)
+    header = _header(path)
+    found = dict(header["made"])
     if made is not None and found != dict(made):
         keys = sorted(key for key in {*found, *made} if found.get(key) != made.get(key))
         told = "; ".join(f"{key}: {found.get(key)!r} there, {made.get(key)!r} wanted" for key in keys)
         raise ShardError(f"{path} was made otherwise ({told}); delete its folder to make it again")
     try:
-        table = pq.read_table(path, schema=_SCHEMA, page_checksum_verification=True, memory_map=False)
-        columns = {name: table.column(name).to_pylist() for name in ("fen", "moves", "result")}
-        arrays = {
-            name: [value.values.to_numpy() for value in table.column(name)] for name in _SCHEMA.names[3:]
-        }
-    except (OSError, pa.ArrowException, ValueError, KeyError, AttributeError) as error:
+        games = _games(pq.read_table(path, schema=_SCHEMA, memory_map=False))
+        is_whole = all(map(_holds, games)) and _digest(games) == header["sha256"]
+    except (OSError, pa.ArrowException, ValueError, TypeError, LookupError, AttributeError) as error:
         raise ShardError(_damaged(path, error)) from error
-    games = []
-    for row in range(table.num_rows):
-        values = {name: column[row] for name, column in (columns | arrays).items()}
-        game = LabelledGame(**values | {"moves": tuple(values["moves"])})
-        _check(game, path, row)
-        games.append(game)
+    if not is_whole:
+        raise ShardError(_damaged(path, "its games are not those that were written"))
     return games
 
 
-def _check(game: LabelledGame, path: Path, row: int) -> None:
+def _games(table: pa.Table) -> list[LabelledGame]:
+    columns = {name: table.column(name).to_pylist() for name in ("fen", "moves", "result")}
+    lists = _SCHEMA.names[3:]
+    columns |= {name: [value.values.to_numpy() for value in table.column(name)] for name in lists}
+    rows = ({name: column[row] for name, column in columns.items()} for row in range(table.num_rows))
+    return [LabelledGame(**row | {"moves": tuple(row["moves"])}) for row in rows]
+
+
+def _holds(game: LabelledGame) -> bool:
+    """Whether a game is one with its targets."""
     positions, named = len(game.plies), int(game.counts.sum())
-    holds = (
+    return (
         len(game.counts) == len(game.values) == positions
         and len(game.target_moves) == len(game.target_weights) == named
         and (positions == 0 or (int(game.plies.max()) <= len(game.moves) and int(game.counts.min()) > 0))
         and bool(np.isfinite(game.values).all())
         and bool((np.isfinite(game.target_weights) & (game.target_weights > 0)).all())
     )
-    if not holds:
-        raise ShardError(_damaged(path, f"game {row} is not one game with its targets"))
 
 
 def _damaged(path: Path, reason: object) -> str:

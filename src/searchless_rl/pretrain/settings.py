@@ -38,10 +38,30 @@ class VisitParams(Section):
     processes: PositiveInt
 
 
+class StudentParams(Section):
+    """A student distilled from labelled games, grown from the network that played them."""
+
+    filters: PositiveInt
+    blocks: PositiveInt
+    se_hidden: PositiveInt
+    seed: NonNegative
+    steps: PositiveInt
+    batch_size: PositiveInt
+    learning_rate: Annotated[Number, Field(gt=0)]
+    weight_decay: Annotated[Number, Field(ge=0)]
+    warmup_steps: NonNegative
+    value_coefficient: Annotated[Number, Field(ge=0)]
+    outcome_share: Annotated[Number, Field(ge=0, le=1)]
+    validation_every: Annotated[int, Field(ge=2)]
+    checkpoint_every: PositiveInt
+    precision: Literal["auto", "float32", "bf16"]
+
+
 class PretrainParams(Section):
     """Everything in pretrain/params.yaml."""
 
     visits: VisitParams
+    student: StudentParams
 
 
 def load_pretrain_params(path: Path = PATH) -> PretrainParams:

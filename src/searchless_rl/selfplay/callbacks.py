@@ -1,4 +1,4 @@
-"""Lightning callbacks of a cell: metrics as JSON lines, checkpoints, progress."""
+"""Lightning callbacks of a training: metrics as JSON lines, checkpoints, progress."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from pytorch_lightning.plugins.io import TorchCheckpointIO
 from searchless_rl.interruption import StopRequest
 from searchless_rl.progress import Progress
 from searchless_rl.selfplay.checkpoint import read_checkpoint, require_optimizer, usable, write_checkpoint
-from searchless_rl.selfplay.module import SelfPlayModule
 from searchless_rl.unfinished import CannotContinue
-
-KEYS = ("state_dict", "optimizer_states", "lr_schedulers", "loops", "games", "statistics", "micro_batch")
-"""Parts of a checkpoint without which a cell cannot go on."""
 
 
 class CheckpointFiles(TorchCheckpointIO):
-    """Lightning's checkpoints as the files of `selfplay.checkpoint`: whole, hashed, and never executed."""
+    """Lightning's checkpoints as the files of `selfplay.checkpoint`: whole, hashed, and never executed.
+
+    Args:
+        keys: parts without which a checkpoint is not one of this training.
+    """
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        super().__init__()
+        self._keys = keys
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | os.PathLike[str], storage_options: Any = None
@@ -35,9 +39,9 @@ class CheckpointFiles(TorchCheckpointIO):
         """Read a checkpoint onto the CPU, whatever Lightning asks for; it is held against its hash.
 
         Raises:
-            CannotContinue: it is damaged or not one of a cell.
+            CannotContinue: it is damaged or not one of this training.
         """
-        checkpoint = read_checkpoint(Path(path), KEYS)
+        checkpoint = read_checkpoint(Path(path), self._keys)
         with usable(Path(path)):
             for optimizer in checkpoint["optimizer_states"]:
                 require_optimizer(optimizer)
@@ -78,9 +82,9 @@ class MetricsWriter(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Write the step's record."""
-        assert isinstance(pl_module, SelfPlayModule)
         assert self._stream is not None
-        line = {"step": trainer.global_step} | pl_module.record
+        record: Any = pl_module.record
+        line = {"step": trainer.global_step} | record
         self._stream.write(json.dumps(line, allow_nan=False) + "\n")
 
     def sync(self) -> None:
