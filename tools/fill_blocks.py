@@ -26,7 +26,7 @@ from searchless_rl.results import glossary
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-SCALES = ("smoke", "mini", "paper")
+SCALES = ("smoke", "mini", "mini-maia", "paper")
 RECORDED = "mini"
 """The scale whose results are committed."""
 
@@ -79,6 +79,7 @@ def scales() -> str:
     params = {name: load_params(ROOT / "scales" / f"{name}.yaml") for name in SCALES}
     rows: dict[str, Callable[[Any], str]] = {
         "base": lambda scale: f"`{scale.base}`",
+        "its value head": lambda scale: "as in its file" if scale.base_value == "file" else scale.base_value,
         "cells": lambda scale: str(len(scale.grid.cells)),
         "parallel games": lambda scale: f"{scale.selfplay.games:,}",
         "steps": lambda scale: f"{scale.selfplay.steps:,}",
@@ -89,7 +90,8 @@ def scales() -> str:
             f"{scale.arena.games:,} / {scale.arena.games_against_base:,}"
         ),
     }
-    lines = ["| | " + " | ".join(f"`{name}`" for name in SCALES) + " |", "|---|---|---|---|"]
+    head = "| | " + " | ".join(f"`{name}`" for name in SCALES) + " |"
+    lines = [head, "|---" * (1 + len(SCALES)) + "|"]
     for label, text in rows.items():
         lines.append(f"| {label} | " + " | ".join(text(params[name]) for name in SCALES) + " |")
     return "\n".join(lines)

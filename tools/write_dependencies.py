@@ -1,4 +1,4 @@
-"""Write the source files each stage runs into dvc.yaml: `python tools/write_dependencies.py [--check]`.
+"""Write the source files each stage runs into the pipelines: `python tools/write_dependencies.py [--check]`.
 
 A stage's command names a function of `searchless_rl.pipeline.stages`; what that function imports, and what
 this imports in turn, are the stage's dependencies below src/ (see `searchless_rl.code`). A folder whose code
@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from searchless_rl.code import has_code, imports_of, source_files
 
 ROOT = Path(__file__).resolve().parent.parent
+PIPELINES = (ROOT / "dvc.yaml", ROOT / "pretrain" / "dvc.yaml")
 SOURCE = "src/searchless_rl"
 STAGES = "searchless_rl.pipeline.stages"
 WIDTH = 110
@@ -99,19 +100,20 @@ def _flow_list(indent: str, data: list[str], code: list[str]) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Rewrite dvc.yaml; with --check only say whether it is as it should be."""
-    path = ROOT / "dvc.yaml"
-    before = path.read_text(encoding="utf-8")
-    after = with_dependencies(before)
-    if after == before:
-        print("dvc.yaml names what the stages run")
-        return 0
-    if "--check" in arguments:
-        print("dvc.yaml does not name what the stages run; run `python tools/write_dependencies.py`")
-        return 1
-    path.write_text(after, encoding="utf-8")
-    print("dvc.yaml rewritten; stages with other dependencies than before run again")
-    return 0
+    """Rewrite the pipelines; with --check only say whether they are as they should be."""
+    status = 0
+    for path in PIPELINES:
+        name, before = path.relative_to(ROOT), path.read_text(encoding="utf-8")
+        after = with_dependencies(before)
+        if after == before:
+            print(f"{name} names what the stages run")
+        elif "--check" in arguments:
+            print(f"{name} does not name what the stages run; run `python tools/write_dependencies.py`")
+            status = 1
+        else:
+            path.write_text(after, encoding="utf-8")
+            print(f"{name} rewritten; stages with other dependencies than before run again")
+    return status
 
 
 if __name__ == "__main__":

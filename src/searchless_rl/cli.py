@@ -170,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("fan-out", fan_out).add_argument("--jobs", type=_positive, default=2, help="cells at a time (2)")
     add("sweep", sweep).add_argument("cells", nargs="+", metavar="CELL")
-    add("scale", scale).add_argument("name", help="a file of scales/: smoke, mini or paper")
+    add("scale", scale).add_argument("name", help="a file of scales/: smoke, mini, mini-maia or paper")
     add("preset", preset).add_argument("name", help="paper or authors_code")
     search = add("winning", winning)
     search.add_argument("source", type=Path, help="a puzzle file")
@@ -189,6 +189,8 @@ def _parser() -> argparse.ArgumentParser:
     sides.add_argument("--human", choices=("white", "black"), help="play this side yourself")
     shown.add_argument("--fen", help="where the game starts")
     shown.add_argument("--seed", type=_seed, help="sample the moves; default: the most likely ones")
+    add("visits", stages.visits)
+    add("train-student", stages.train_student)
     add("ui", ui).add_argument("--port", type=_port, default=5000, help="on this machine only (5000)")
     add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
     return parser

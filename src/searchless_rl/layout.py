@@ -64,6 +64,16 @@ def base(data: Path = DATA) -> Path:
     return data / "base" / "base.pb.gz"
 
 
+def visits(data: Path = DATA) -> Path:
+    """Shards of games played by tree search (pretrain/dvc.yaml)."""
+    return data / "visits"
+
+
+def student(data: Path = DATA) -> Path:
+    """The folder of the student distilled from them: weights, metrics and manifest (pretrain/dvc.yaml)."""
+    return data / "student"
+
+
 def suites(data: Path = DATA) -> Path:
     """The folder of the puzzle suites."""
     return data / "suites"

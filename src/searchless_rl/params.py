@@ -252,7 +252,7 @@ class TrackingParams(Section):
 class Params(Section):
     """The whole of params.yaml."""
 
-    scale: Literal["smoke", "mini", "paper"]
+    scale: Literal["smoke", "mini", "mini-maia", "paper"]
     base: Annotated[FilePath, Field(min_length=1)]
     base_value: Literal["file", "calibrated"]
     calibration: CalibrationParams

@@ -46,7 +46,7 @@ def root(pytestconfig):
     return pytestconfig.rootpath
 
 
-@pytest.mark.parametrize("scale", ["mini", "paper"])
+@pytest.mark.parametrize("scale", ["mini", "mini-maia", "paper"])
 def test_every_table_compiles_and_fits_where_nothing_is_measured(tmp_path, root, scale):
     shutil.copytree(root / "data" / "paper", tmp_path / "data" / "paper")
     params = load_params(root / "scales" / f"{scale}.yaml")

@@ -103,7 +103,7 @@ def test_method_keys_follow_the_parameters(mini):
 
 def test_the_papers_column_does_not_depend_on_the_scale(scale):
     """Table 2 gives the value head 3e-5, whatever rates a scale has; the released code trains it at 3e-6."""
-    frames = {name: deviations(scale(name)) for name in ("smoke", "mini", "paper")}
+    frames = {name: deviations(scale(name)) for name in ("smoke", "mini", "mini-maia", "paper")}
     for frame in frames.values():
         row = _by_item(frame, "method key")["learning rate of the value head"]
         assert row[:2] == ("3e-05", "3e-06")

@@ -146,7 +146,7 @@ def test_table6_has_base_unregularized_and_decades_with_their_intervals(data, pa
     assert frame.loc[frame["selected"], "model"].tolist()[-1] == "forward_kl-adaptive-0.01-s0"
 
 
-@pytest.mark.parametrize("scale", ["mini", "paper"])
+@pytest.mark.parametrize("scale", ["mini", "mini-maia", "paper"])
 def test_the_grids_of_the_scales_are_the_papers(tmp_path, pytestconfig, scale):
     """30 decade cells, 2 unregularized, 4 half-decade points of forward_kl/adaptive; Table 6 has 33 rows."""
     params = load_params(pytestconfig.rootpath / "scales" / f"{scale}.yaml")

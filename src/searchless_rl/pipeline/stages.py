@@ -311,3 +311,32 @@ def sync(arguments: argparse.Namespace) -> int:
     write_timings(timings(), out, params)
     drop_results(scratch())  # the pipeline has stored them
     return PENDING if report.pending and not arguments.stage else 0
+
+
+def visits(arguments: argparse.Namespace) -> None:
+    """Play games by tree search and keep the visit counts (pretrain/params.yaml)."""
+    from searchless_rl.pretrain.settings import load_pretrain_params
+    from searchless_rl.pretrain.stage import make_visits
+
+    made = make_visits(load_pretrain_params().visits, layout.downloads(), layout.visits())
+    print(f"{made['games']} games, {made['positions']} positions with visit counts")
+
+
+def train_student(arguments: argparse.Namespace) -> None:
+    """Distil a student from the games of `searchless visits` (pretrain/params.yaml)."""
+    import torch
+
+    from searchless_rl.pretrain import student_stage
+    from searchless_rl.pretrain.settings import load_pretrain_params
+    from searchless_rl.suites.download import resolve_base
+
+    params = load_pretrain_params()
+    torch.set_num_threads(params.threads)
+    student_stage.train_student(
+        params.student,
+        base=resolve_base(params.visits.base, layout.downloads()),
+        games=layout.visits(),
+        out=layout.student(),
+        scratch=scratch() / "student",
+        show_progress=True,
+    )

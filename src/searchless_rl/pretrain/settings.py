@@ -60,6 +60,7 @@ class StudentParams(Section):
 class PretrainParams(Section):
     """Everything in pretrain/params.yaml."""
 
+    threads: Annotated[int, Field(ge=1, le=1024)]
     visits: VisitParams
     student: StudentParams
 
