@@ -42,7 +42,7 @@ def random_game(seed, result):
     for _ in range(10):
         legal = batch.legal().index
         moves.append(legal)
-        weights.append(generator.integers(1, 20, len(legal)))
+        weights.append(1 + 6 * (legal % 5))  # something that can be learnt
         counts.append(len(legal))
         batch.step(np.array([0]), generator.choice(legal, 1))
     values = 0.4 * result * (-1.0) ** np.arange(10) + generator.uniform(-0.5, 0.5, 10)  # White moves first
@@ -131,11 +131,12 @@ def test_what_is_written_is_a_network_lc0_could_load_and_what_was_measured_of_it
 
 
 def test_a_student_learns_its_games(project, tmp_path):
-    long = PARAMS.model_copy(update={"steps": 150, "learning_rate": 1e-2, "checkpoint_every": 150})
+    long = PARAMS.model_copy(update={"steps": 250, "learning_rate": 1e-2, "checkpoint_every": 250})
     out = train(project, tmp_path, long)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     entropy = json.loads((out / "student.json").read_text())["validation"]["search_entropy"]
-    assert lines[-1]["policy"] - entropy < 0.6 * (lines[0]["policy"] - entropy)
+    first, last = (np.mean([line["policy"] for line in part]) for part in (lines[:10], lines[-10:]))
+    assert last - entropy < 0.7 * (first - entropy), (first, last, entropy)
     assert lines[-1]["value"] < lines[0]["value"]
 
 

@@ -77,9 +77,9 @@ class StudentModule(pl.LightningModule):
         params = self.params
         decayed = [p for p in self.network.parameters() if p.ndim > 1]
         plain = [p for p in self.network.parameters() if p.ndim <= 1]
-        groups = [
-            {"params": decayed, "weight_decay": params.weight_decay},
-            {"params": plain, "weight_decay": 0.0},
+        groups: list[dict[str, Any]] = [
+            {"name": "weights", "params": decayed, "weight_decay": params.weight_decay},
+            {"name": "biases", "params": plain, "weight_decay": 0.0},
         ]
         optimizer = torch.optim.AdamW(groups, lr=params.learning_rate, betas=(0.9, 0.98))
 
