@@ -1,4 +1,4 @@
-"""A network as a UCI engine: every `go` is answered from one forward pass.
+"""A network as a UCI engine: every `go` is answered from one forward pass, or by a search where asked.
 
 Nothing heavy is imported before the handshake: torch and the network load in the background meanwhile.
 
@@ -20,18 +20,22 @@ from searchless_rl.play.networks import load_evaluator
 from searchless_rl.text import quoted
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from searchless_rl.arena.players import ChosenMove, Temperature
     from searchless_rl.nets.evaluator import Evaluator
 
 BASE = "<base>"
 """The value of WeightsFile that means the base network of params.yaml."""
+MAX_SIMULATIONS = 1_000_000
 _GO_WORDS = {"ponder", "wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime"}
 
 
 def run_uci(weights: Path | None, stdin: Iterable[str], stdout: TextIO, *, seed: int = 0) -> None:
     """Serve the UCI protocol until `quit` or the end of `stdin`.
 
-    Options: WeightsFile, Temperature (0 the argmax, a number or "adaptive" for sampled moves), HistoryFill
+    Options: WeightsFile, Sims (simulations of a tree search a move; 0, the default, plays without search),
+    Temperature (0 the argmax, a number or "adaptive" for sampled moves, of play without search), HistoryFill
     (fen_only, the only one there is), UCI_ShowWDL. A command that cannot be understood is answered by an info
     string and changes nothing, but for `position` (see the module).
 
@@ -77,12 +81,14 @@ class _Engine:
         self._seed = seed
         self._temperature: Temperature = 0.0
         self._shows_wdl = False
+        self._simulations = 0
         self._game = GameBatch([None])
         self._rejected: str | None = None  # why the last `position` gave none
         self._games = 0
         self._held: str | None = None  # the answer to `go infinite` or `go ponder`, until it is asked for
         self._options: dict[str, tuple[str, Callable[[str], None]]] = {
             "WeightsFile": (f"type string default {weights or BASE}", self._set_weights),
+            "Sims": (f"type spin default 0 min 0 max {MAX_SIMULATIONS}", self._set_simulations),
             "Temperature": ("type string default 0", self._set_temperature),
             "HistoryFill": ("type combo default fen_only var fen_only", _check_history_fill),
             "UCI_ShowWDL": ("type check default false", self._set_shows_wdl),
@@ -159,6 +165,11 @@ class _Engine:
             raise ValueError(f"Temperature {quoted(value)}; allowed: {allowed}") from None
         self._temperature = temperature
 
+    def _set_simulations(self, value: str) -> None:
+        if not (value.isascii() and value.isdecimal() and len(value) < 10 and int(value) <= MAX_SIMULATIONS):
+            raise ValueError(f"Sims {quoted(value)}; allowed: 0 to {MAX_SIMULATIONS}")
+        self._simulations = int(value)
+
     def _set_shows_wdl(self, value: str) -> None:
         if value.lower() not in ("true", "false"):
             raise ValueError(f"UCI_ShowWDL {quoted(value)}; allowed: true, false")
@@ -198,6 +209,8 @@ class _Engine:
         if self._rejected is not None:
             self._write(_info_string(self._rejected))
             return "bestmove 0000"
+        if self._simulations:
+            return self._searched(words)
         chosen = self._think(words)
         if chosen is None:
             return "bestmove (none)"
@@ -215,13 +228,29 @@ class _Engine:
         network = self._network.result()
         return choose_move(network, self._game, self._temperature, uniform, among=_search_moves(words))
 
+    def _searched(self, words: list[str]) -> str:
+        """The `bestmove` of a search."""
+        from searchless_rl.play.search import search_move
+
+        found = search_move(self._network.result(), self._game, self._simulations, _search_moves(words))
+        if found is None:
+            return "bestmove (none)"
+        self._write(
+            f"info depth {len(found.line)} nodes {found.simulations + 1} score cp {centipawns(found.value)}"
+            f"{self._wdl(found.wdl)} pv {' '.join(found.line)}"
+        )
+        return f"bestmove {found.move}"
+
     def _info(self, chosen: ChosenMove) -> str:
-        win, _, loss = (float(value) for value in chosen.wdl)
-        wdl = ""
-        if self._shows_wdl:
-            per_mille = [round(1000 * win), round(1000 * loss)]
-            wdl = f" wdl {per_mille[0]} {1000 - sum(per_mille)} {per_mille[1]}"
-        return f"info depth 1 nodes 1 score cp {centipawns(win - loss)}{wdl} pv {chosen.move}"
+        score = centipawns(float(chosen.wdl[0]) - float(chosen.wdl[2]))
+        return f"info depth 1 nodes 1 score cp {score}{self._wdl(chosen.wdl)} pv {chosen.move}"
+
+    def _wdl(self, wdl: np.ndarray) -> str:
+        """The network's own probabilities of the position, where the GUI wants them."""
+        if not self._shows_wdl:
+            return ""
+        win, loss = round(1000 * float(wdl[0])), round(1000 * float(wdl[2]))
+        return f" wdl {win} {1000 - win - loss} {loss}"
 
     def _release(self, _words: object = None) -> None:
         """Give the answer that was held back."""

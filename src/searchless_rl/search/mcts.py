@@ -87,6 +87,16 @@ class Trees:
         """Begin the trees of some games anew."""
         self.roots[rows] = NONE
 
+    def best(self) -> np.ndarray:
+        """int64 [N] the most visited move of each root, `NONE` where none was visited."""
+        moves = np.full(len(self.roots), NONE)
+        for row, root in enumerate(self.roots.tolist()):
+            if root != NONE and self.forest.visits[root]:
+                begin = self.forest.first[root]
+                visits = self.forest.edge_visits[begin : begin + self.forest.count[root]]
+                moves[row] = self.forest.move[begin + visits.argmax()]
+        return moves
+
     def compact(self) -> None:
         """Drop every node that no root leads to."""
         old, positions = self.forest, self.positions
