@@ -76,6 +76,11 @@ def fit_calibration(logits: np.ndarray, outcomes: np.ndarray) -> Calibration:
     return Calibration(float(theta[0]), float(theta[1]))
 
 
+def log_forecasts(wdl: np.ndarray) -> np.ndarray:
+    """float64 [N, 3] logits of forecasts; a probability that has underflowed is the smallest float32."""
+    return np.log(np.maximum(wdl.astype(np.float64), np.finfo(np.float32).tiny))
+
+
 def brier(probability: np.ndarray, outcomes: np.ndarray) -> float:
     """Mean of Σ (p - y)² over the three outcomes, 0 to 2.
 

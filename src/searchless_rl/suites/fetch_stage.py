@@ -47,7 +47,7 @@ def fetch_base(base: str, data: Path) -> None:
     """
     from searchless_rl.lc0 import describe  # with torch, which nothing else here needs
 
-    source = resolve_base(base, data / "downloads")
+    source = resolve_base(base, data)
     unsupported = describe(source)["unsupported"]
     if unsupported is not None:
         raise FetchError(f"base {base!r} ({source}) is not a network that can be trained: {unsupported}")

@@ -170,6 +170,9 @@ REGISTRY: dict[str, RemoteFile] = {
     entry.name: entry for entry in (*MAIAS, MAIA_1900, MEANGIRL_8, GOODGYAL_5, BT4)
 }
 
+BUNDLED = ("visits",)
+"""Networks that this project trained itself (pretrain/dvc.yaml): in Git, nothing is downloaded."""
+
 
 def remote_file(name: str) -> RemoteFile:
     """The registry entry of that name. Raises `ValueError` naming the known ones."""
