@@ -7,7 +7,7 @@ import csv
 import numpy as np
 import pytest
 from reference_mcts import search
-from searched_games import FakeNetwork, batch, counts, random_lines, uniform
+from searched_games import FakeNetwork, batch, counts, hopeful, random_lines, uniform
 
 from searchless_rl.board import GameBatch
 from searchless_rl.nets.evaluator import OutputError
@@ -90,12 +90,13 @@ def test_several_leaves_a_tree_spend_exactly_the_simulations():
 
 
 def test_draws_by_repetition_in_the_tree_are_worth_nothing():
-    """White, a queen down, can only repeat; a move that completes the third occurrence is an exact draw."""
+    """A move that completes the third occurrence is an exact draw, whatever the network thinks."""
     line = "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1".split()
     game = batch([line])
-    result = run_mcts(game, uniform, SearchConfig(), simulations=60)
+    result = run_mcts(game, hopeful, SearchConfig(), simulations=60)
     moves = {game.uci(0, int(move)): q for move, q in zip(result.move, result.q, strict=True)}
     assert moves["f6g8"] == 0.0
+    assert moves["f6d5"] != 0.0  # nothing is repeated there
 
 
 @pytest.mark.parametrize(
