@@ -47,6 +47,7 @@ def sweep(arguments: argparse.Namespace) -> None:
         revision=revision(Path.cwd()),
         base=layout.base(),
         suites=layout.suites(),
+        openings=layout.openings(),
         scratch=stages.scratch() / "sweep",
         report=layout.reports(params.scale) / "sweep.csv",
         show_progress=stages.interactive(),
