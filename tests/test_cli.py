@@ -32,7 +32,7 @@ def _fails(capsys, *arguments):
 
 def test_scale_then_errors_that_say_what_to_do(workspace, capsys):
     assert "searchless scale mini" in _fails(capsys, "tables")
-    assert "allowed: mini, paper, smoke" in _fails(capsys, "scale", "huge")
+    assert "allowed: mini, mini-maia, paper, smoke" in _fails(capsys, "scale", "huge")
     assert main(["scale", "smoke"]) == 0
     assert (workspace / "params.yaml").read_bytes() == (workspace / "scales" / "smoke.yaml").read_bytes()
     assert "write TERM-TAU-BETA-sSEED" in _fails(capsys, "train", "forward_kl")

@@ -47,6 +47,7 @@ def sweep(arguments: argparse.Namespace) -> None:
         revision=revision(Path.cwd()),
         base=layout.base(),
         suites=layout.suites(),
+        openings=layout.openings(),
         scratch=stages.scratch() / "sweep",
         report=layout.reports(params.scale) / "sweep.csv",
         show_progress=stages.interactive(),
@@ -92,7 +93,7 @@ def winning(arguments: argparse.Namespace) -> None:
 
 
 def uci(arguments: argparse.Namespace) -> None:
-    """Play as a UCI engine: one forward pass a move."""
+    """Play as a UCI engine: one forward pass a move, or a tree search (option Sims)."""
     from searchless_rl.play.uci import run_uci
 
     run_uci(arguments.weights, sys.stdin, sys.stdout, seed=arguments.seed)
@@ -100,14 +101,15 @@ def uci(arguments: argparse.Namespace) -> None:
 
 def play(arguments: argparse.Namespace) -> None:
     """Play against a network in the terminal, or watch one play itself or another."""
+    settings = {"fen": arguments.fen, "seed": arguments.seed, "simulations": arguments.sims}
     if arguments.human is None:
         from searchless_rl.play.terminal import run_play
 
-        run_play(arguments.weights, arguments.opponent, fen=arguments.fen, seed=arguments.seed)
+        run_play(arguments.weights, arguments.opponent, **settings)
     else:
         from searchless_rl.play.human import run_human
 
-        run_human(arguments.weights, arguments.human, sys.stdin, fen=arguments.fen, seed=arguments.seed)
+        run_human(arguments.weights, arguments.human, sys.stdin, **settings)
 
 
 def ui(arguments: argparse.Namespace) -> int:
@@ -133,6 +135,10 @@ def _seed(text: str) -> int:
 
 def _port(text: str) -> int:
     return _number(text, 1, 65535, "port")
+
+
+def _sims(text: str) -> int:
+    return _number(text, 0, 1_000_000, "number of simulations")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -178,8 +184,17 @@ def _parser() -> argparse.ArgumentParser:
     search.add_argument("--engine", type=Path, required=True, help="a UCI engine, e.g. Stockfish")
     search.add_argument("--nodes", type=_positive, default=50_000, help="per question (50000)")
     search.add_argument("--workers", type=_positive, default=2, help="engines at a time (2)")
-    engine = add("uci", uci)
+    _add_players(add)
+    add("visits", stages.visits)
+    add("train-student", stages.train_student)
+    add("ui", ui).add_argument("--port", type=_port, default=5000, help="on this machine only (5000)")
+    add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
+    return parser
+
+
+def _add_players(add: Callable[..., argparse.ArgumentParser]) -> None:
     default = "default: the base of params.yaml"
+    engine = add("uci", uci)
     engine.add_argument("--weights", type=Path, help=f"an Lc0 .pb.gz; {default}")
     engine.add_argument("--seed", type=_seed, default=0, help="of sampled moves (option Temperature)")
     shown = add("play", play)
@@ -188,12 +203,9 @@ def _parser() -> argparse.ArgumentParser:
     sides.add_argument("--opponent", type=Path, help="plays Black; default: the same network")
     sides.add_argument("--human", choices=("white", "black"), help="play this side yourself")
     shown.add_argument("--fen", help="where the game starts")
-    shown.add_argument("--seed", type=_seed, help="sample the moves; default: the most likely ones")
-    add("visits", stages.visits)
-    add("train-student", stages.train_student)
-    add("ui", ui).add_argument("--port", type=_port, default=5000, help="on this machine only (5000)")
-    add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
-    return parser
+    how = shown.add_mutually_exclusive_group()
+    how.add_argument("--seed", type=_seed, help="sample the moves; default: the most likely ones")
+    how.add_argument("--sims", type=_sims, default=0, help="search the moves, so many simulations each")
 
 
 EXPECTED = (ValueError, OSError, RuntimeError)

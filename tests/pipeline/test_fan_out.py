@@ -85,7 +85,7 @@ def _until(condition):
 def test_ancestors_then_cells_then_the_rest(params, folder):
     fan_out.run_pipeline(params, 2)
     calls = _calls(folder)
-    assert calls[0] == "repro fetch suites openings warm_start tactics_base"
+    assert calls[0] == "repro fetch calibrate suites openings warm_start tactics_base"
     assert calls[1] == "status --json"
     assert calls[-4:] == ["repro -s select", "status --json", "repro -s evaluate@base", "repro"]
     stages = [f"repro -s {stage}@{name}" for name in params.grid.cells for stage in ("train", "tactics")]

@@ -28,12 +28,18 @@ def pipeline(pytestconfig):
     return YAML(typ="safe").load(pytestconfig.rootpath / "dvc.yaml")
 
 
+@pytest.fixture(scope="module")
+def pretraining(pytestconfig):
+    return YAML(typ="safe").load(pytestconfig.rootpath / "pretrain" / "dvc.yaml")
+
+
 def _bodies(pipeline):
     return {name: stage.get("do", stage) for name, stage in pipeline["stages"].items()}
 
 
-def test_every_stage_is_a_command_whose_cost_is_recorded(pipeline):
-    commands = {body["cmd"].split()[3].replace("-", "_") for body in _bodies(pipeline).values()}
+def test_every_stage_is_a_command_whose_cost_is_recorded(pipeline, pretraining):
+    bodies = [*_bodies(pipeline).values(), *_bodies(pretraining).values()]
+    commands = {body["cmd"].split()[3].replace("-", "_") for body in bodies}
     public = {
         name for name in vars(stages) if getattr(vars(stages)[name], "__module__", "") == stages.__name__
     }
@@ -57,7 +63,7 @@ def _outs(body):
     return [out if isinstance(out, str) else next(iter(out)) for out in body["outs"]]
 
 
-def test_the_layout_is_that_of_the_pipeline(pipeline):
+def test_the_layout_is_that_of_the_pipeline(pipeline, pretraining):
     """Where readers look is where dvc.yaml says that stages write."""
     bodies = _bodies(pipeline)
     outs = {name: [Path(out) for out in _outs(body)] for name, body in bodies.items()}
@@ -78,6 +84,8 @@ def test_the_layout_is_that_of_the_pipeline(pipeline):
     assert outs["recovery"] == [layout.recovery()]
     for name in ("argmax", "swept", "sampled"):
         assert outs[f"arena_{name}"] == [layout.arena(name)]
+    made = {name: [Path(out) for out in _outs(body)] for name, body in _bodies(pretraining).items()}
+    assert made == {"visits": [layout.visits()], "student": [layout.student()]}
     assert outs["figures"] == [layout.figures("${scale}")]
     assert outs["sync"] == [layout.reports("${scale}") / layout.SYNC_REPORT]
 

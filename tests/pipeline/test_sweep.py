@@ -22,7 +22,8 @@ def usual(pytestconfig):
 @pytest.fixture
 def run(tmp_path, monkeypatch, usual):
     """Run a sweep whose training and scoring are made up."""
-    (tmp_path / "base.pb.gz").write_bytes(b"a base")
+    for name in ("base.pb.gz", "main.csv", "openings.csv"):
+        (tmp_path / name).write_bytes(b"a base")
     trained = []
 
     def train(params, *, base, out, scratch, show_progress):
@@ -35,7 +36,17 @@ def run(tmp_path, monkeypatch, usual):
         figures = dict.fromkeys(sweep.FIGURES, 1)
         (out / "summary.json").write_text(json.dumps({"suites": dict.fromkeys(names, figures)}))
 
+    def play(params, *, base, openings, out, **_):
+        """One won and one drawn game, and a pair of each colour."""
+        sides, results = [("base", params.cell.id), (params.cell.id, "base")], ["0-1", "1/2-1/2"]
+        frame = pd.DataFrame(sides, columns=["white", "black"]).assign(
+            result=results, opening="o", repeat_of=-1
+        )
+        (out / "games").mkdir(exist_ok=True)
+        frame.to_parquet(out / "games" / "games.parquet")
+
     monkeypatch.setattr(sweep, "train_requested", train)
+    monkeypatch.setattr(sweep, "play_base", play)
     monkeypatch.setattr(sweep, "run_tactics", score)
 
     def go(params=usual, revision="abc"):
@@ -46,6 +57,7 @@ def run(tmp_path, monkeypatch, usual):
             revision=revision,
             base=tmp_path / "base.pb.gz",
             suites=tmp_path,
+            openings=tmp_path / "openings.csv",
             scratch=tmp_path / "scratch",
             report=tmp_path / "sweep.csv",
         )
@@ -65,6 +77,25 @@ def test_a_row_says_what_it_was_made_with(run, usual):
     assert len(rows) == 4
     assert rows["params_sha256"].nunique() == 2
     assert rows.loc[rows["changed"].notna(), "changed"].tolist() == ["selfplay.games=4 selfplay.steps=9"] * 2
+
+
+def test_a_row_holds_what_settings_are_chosen_by(run):
+    row = run().iloc[0]
+    assert row[["main_k", "hard_geometric_mean", "final_loss"]].tolist() == [1, 1, 0.5]
+    assert row[["base_games", "score"]].tolist() == [2, 0.75]
+    assert 0 < row["elo"] < row["elo_high"]
+
+
+def test_a_changed_base_value_is_told(run, usual):
+    rows = run(usual.model_copy(update={"base_value": "calibrated"}))
+    assert set(rows["changed"]) == {"base_value=calibrated"}
+
+
+def test_nothing_is_trained_without_openings(run, tmp_path):
+    (tmp_path / "openings.csv").unlink()
+    with pytest.raises(ValueError, match=r"openings\.csv is missing: `searchless openings` makes it"):
+        run()
+    assert run.trained == []
 
 
 def test_a_repeated_cell_replaces_its_row(run):

@@ -3,66 +3,15 @@
 from __future__ import annotations
 
 import csv
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from reference_mcts import search
+from searched_games import FakeNetwork, batch, counts, hopeful, random_lines, uniform
 
 from searchless_rl.board import GameBatch
-from searchless_rl.nets.evaluator import Evaluation, OutputError
+from searchless_rl.nets.evaluator import OutputError
 from searchless_rl.search import SearchConfig, Trees, run_mcts, run_mcts_batched
-
-
-class FakeNetwork:
-    """Outputs that depend on the planes in a way that is exact in any batch; counts what it is asked."""
-
-    def __init__(self, seed=0, sharpness=4.0):
-        generator = np.random.default_rng(seed)
-        self.policy = (generator.standard_normal((112, 1858)) * sharpness / 8).astype(np.float32)
-        self.value = generator.standard_normal(112).astype(np.float32)
-        self.asked = 0
-
-    def __call__(self, planes):
-        self.asked += len(planes)
-        features = np.array([plane[:, ::2, 1::3].sum((1, 2)) for plane in planes]) % 3
-        rows = [(row[:, None] * self.policy).sum(0) for row in features]
-        values = [float(np.tanh((row * self.value).sum() / 8)) for row in features]
-        wdl = np.array([[(1 + v) / 2, 0, (1 - v) / 2] for v in values], np.float32)
-        return Evaluation(np.array(rows, np.float32).reshape(-1, 1858), wdl.reshape(-1, 3))
-
-
-def uniform(planes):
-    """A network that knows nothing."""
-    count = len(planes)
-    return Evaluation(np.zeros((count, 1858), np.float32), np.full((count, 3), 1 / 3, np.float32))
-
-
-def random_lines(count, longest, seed):
-    """Lines of random legal moves as UCI, of several lengths."""
-    generator = np.random.default_rng(seed)
-    games, lines = GameBatch([None] * count), [[] for _ in range(count)]
-    lengths = generator.integers(0, longest, count)
-    for ply in range(longest):
-        rows = np.array([r for r in range(count) if ply < lengths[r] and not games.over[r]], np.int64)
-        if len(rows):
-            legal = games.legal(rows)
-            picks = [generator.choice(legal.index[a:b]) for a, b in pairwise(legal.start)]
-            for row, pick in zip(rows.tolist(), picks, strict=True):
-                lines[row].append(games.uci(row, pick))
-            games.step(rows, np.array(picks))
-    return lines
-
-
-def batch(lines, fens=None):
-    games = GameBatch(fens or [None] * len(lines))
-    games.play(lines)
-    return games
-
-
-def counts(result, row):
-    part = result.line(row)
-    return dict(zip(result.move[part].tolist(), result.visits[part].tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -141,12 +90,13 @@ def test_several_leaves_a_tree_spend_exactly_the_simulations():
 
 
 def test_draws_by_repetition_in_the_tree_are_worth_nothing():
-    """White, a queen down, can only repeat; a move that completes the third occurrence is an exact draw."""
+    """A move that completes the third occurrence is an exact draw, whatever the network thinks."""
     line = "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1".split()
     game = batch([line])
-    result = run_mcts(game, uniform, SearchConfig(), simulations=60)
+    result = run_mcts(game, hopeful, SearchConfig(), simulations=60)
     moves = {game.uci(0, int(move)): q for move, q in zip(result.move, result.q, strict=True)}
     assert moves["f6g8"] == 0.0
+    assert moves["f6d5"] != 0.0  # nothing is repeated there
 
 
 @pytest.mark.parametrize(

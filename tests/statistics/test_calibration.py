@@ -62,6 +62,30 @@ def test_shares_of_draws_are_right_at_the_optimum():
     assert probability[:, 1].mean() == pytest.approx((outcomes == 1).mean(), abs=1e-9)
 
 
+def test_the_likelihood_is_level_at_the_optimum():
+    """Its slope in either number, by differences that know nothing of the fit."""
+    logits, outcomes = make(3000, 1.4, -0.6, seed=5)
+    found, step = fit_calibration(logits, outcomes), 1e-4
+
+    def loss(scale, draw):
+        return log_loss(Calibration(scale, draw).apply(logits), outcomes)
+
+    for scale, draw in ((step, 0.0), (0.0, step)):
+        above = loss(found.scale + scale, found.draw + draw)
+        below = loss(found.scale - scale, found.draw - draw)
+        assert abs(above - below) / (2 * step) < 1e-7
+        assert min(above, below) > loss(found.scale, found.draw)
+
+
+def test_two_numbers_of_a_scalar_head_are_those_of_its_logits():
+    """A head (z, -12, -z) that is calibrated by (a, b) has the logits (a z, b - 12 a, -a z)."""
+    z = np.array([[0.7], [-2.0]])
+    lifted = np.hstack([z, np.full_like(z, -12.0), -z])
+    logits = np.hstack([0.4 * z, np.full_like(z, 5.0 - 0.4 * 12.0), -0.4 * z])
+    expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    np.testing.assert_allclose(Calibration(0.4, 5.0).apply(lifted), expected, rtol=1e-12)
+
+
 def test_scores_in_closed_form():
     probability = np.array([[0.5, 0.3, 0.2], [1.0, 0.0, 0.0]])
     assert brier(probability, np.array([0, 2])) == pytest.approx((0.25 + 0.09 + 0.04 + 2) / 2)
@@ -89,6 +113,9 @@ def test_a_held_out_fold_is_not_fitted_on():
         (np.full((3, 3), np.nan), np.array([0, 1, 2]), "finite"),
         (np.zeros((4, 3)), np.array([0, 0, 2, 2]), "2 were won, 0 drawn and 2 lost"),
         (np.array([[9.0, 0, -9], [-9, 0, 9], [0, 1, 0]]), np.array([2, 0, 1]), "say nothing"),
+        (np.tile([1.0, 0.0, -1.0], (6, 1)), np.array([0, 1, 2, 0, 1, 2]), "say nothing"),
+        (np.zeros((3, 3)), np.array([0, 1, 2]), "all alike"),
+        (np.array([[9.0, 0, -9], [-9, 0, 9], [0, 1, 0]]), np.array([0, 2, 1]), "never wrong"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(logits, outcomes, words):

@@ -1,10 +1,10 @@
 """Games between searchless players, thousands at a time in one process (paper sections 3.2, 3.4, appendix F).
 
-Games do not wait for each other: the next batch goes to the network for which most positions wait. Games that
-have taken the same course so far have their position evaluated once, and argmax moves are remembered while
-games of their opening go on, since networks tuned from one base agree for many moves. A network sees its
-positions in one padded shape only, and a game's random numbers have an address of their own, so that a game
-is the same whatever is played beside it.
+Games do not wait for each other: the next batches go to the networks for which most positions wait. Games
+that have taken the same course so far have their position evaluated once, and argmax moves are remembered
+while games of their opening go on, since networks tuned from one base agree for many moves. A network sees
+its positions in one padded shape only, and a game's random numbers have an address of their own, so that a
+game is the same whatever is played beside it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ REASONS = {
     Ending.FIFTY_MOVES: "fifty moves",
 }
 PLY_CAP = "ply cap"
+_AT_ONCE = 256
+"""Positions that are encoded and moved in together, though evaluated batch by batch: most of the time outside
+forward passes is what NumPy takes for a call, whatever its size."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,8 @@ class _BoardRow:
 
 _Ended = list[tuple[int, Outcome]]
 """Rows whose games have ended, and how."""
+_Waiting = tuple[Path, list[list[int]]]
+"""A network, and for each position of a batch the rows that stand there."""
 
 
 class _Runner:
@@ -187,10 +192,10 @@ class _Runner:
             if self._known:
                 ended = self._play_known()
             else:
-                weights = max(self._waiting, key=self._urgency)
-                if not self._waiting[weights]:
+                batches = self._take()
+                if not batches:
                     return
-                ended = self._play_evaluated(weights)
+                ended = self._play_evaluated(batches)
             yield from (outcome for _, outcome in ended)
             free = [row for row, _ in ended]
             for row in free:
@@ -244,12 +249,24 @@ class _Runner:
         self._known.clear()
         return self._step(rows, moves, tied)
 
-    def _play_evaluated(self, weights: Path) -> _Ended:
-        """Evaluate a batch of waiting positions and move in all their rows; the games that end with it."""
-        evaluator, queue = self._evaluator(weights), self._waiting[weights]
-        groups = [queue.pop(position) for position in list(islice(queue, evaluator.batch_size))]
+    def _take(self) -> list[_Waiting]:
+        """The most urgent batch of waiting positions, and more as long as they are full and few enough."""
+        taken: list[_Waiting] = []
+        size = 0
+        while (len(taken) + 1) * size <= _AT_ONCE:
+            weights = max(self._waiting, key=self._urgency)
+            queue = self._waiting[weights]
+            if not queue or len(queue) < size:
+                break
+            size = self._evaluator(weights).batch_size
+            taken.append((weights, [queue.pop(position) for position in list(islice(queue, size))]))
+        return taken
+
+    def _play_evaluated(self, batches: Sequence[_Waiting]) -> _Ended:
+        """Evaluate waiting positions and move in all their rows; the games that end with it."""
+        groups = [group for _, batch in batches for group in batch]
         heads = np.array([group[0] for group in groups])
-        evaluation, faults = _evaluate(evaluator, self._batch.planes(heads))
+        evaluation, faults = self._evaluate(batches, self._batch.planes(heads))
         ended: _Ended = []
         rows, places = [], []  # the rows to move in, and the place in `evaluation` of each
         for place, (group, fault) in enumerate(zip(groups, faults, strict=True)):
@@ -269,8 +286,20 @@ class _Runner:
         for row, temperature, move, is_tied in zip(rows, temperatures, moves, tied, strict=True):
             if temperature == 0:
                 here = self._rows[row]
-                here.tree.argmax[weights, here.node] = (move, is_tied)
+                here.tree.argmax[self._mover(row).weights, here.node] = (move, is_tied)
         return ended + self._step(rows, moves, tied)
+
+    def _evaluate(
+        self, batches: Sequence[_Waiting], planes: np.ndarray
+    ) -> tuple[Evaluation, list[str | None]]:
+        """`_evaluate` of every batch by its network, one after the other."""
+        parts, begin = [], 0
+        for weights, batch in batches:
+            parts.append(_evaluate(self._evaluator(weights), planes[begin : begin + len(batch)]))
+            begin += len(batch)
+        policy, wdl = zip(*(evaluation for evaluation, _ in parts), strict=True)
+        faults = [fault for _, faults in parts for fault in faults]
+        return Evaluation(np.concatenate(policy), np.concatenate(wdl)), faults
 
     def _step(self, rows: list[int], moves: list[int], tied: list[bool]) -> _Ended:
         """One move in each of `rows`; the games that end with it."""

@@ -40,6 +40,9 @@ GROUPS = {
 MEASURED = ("control.epochs",)
 """Fields of `deviation_rows` that are measured, not set."""
 
+PILOTED = ("mini", "mini-maia")
+"""Scales whose settings of training were chosen in a pilot (reports/SCALE/sweep.csv has its rows)."""
+
 _FIELD = re.compile(r"\{([a-z][A-Za-z0-9_.]+)\}")
 _PILOT = (
     "†: chosen in a pilot on this base that had seen every arm. What this scale says of the paper's claims "
@@ -71,6 +74,7 @@ _RATES = (
 )
 SETTINGS = (
     Setting("base", "Base network", "bt4", "section 3.1: BT4-1024x15x32h-swa-6147500"),
+    Setting("base_value", "Value head of the base, calibrated on its own games or not", "file", "appendix B"),
     Setting("selfplay.games", "Parallel games, the batch size", 1024, "Table 2"),
     Setting("selfplay.steps", "Optimizer steps", 2000, "Table 2"),
     Setting("selfplay.max_plies", "Longest game, plies", 512, "Table 2"),
@@ -97,7 +101,6 @@ SETTINGS = (
     Setting("arena.pool", "Pool of the argmax ladder", "swept", "appendix F"),
     Setting("arena.games", "Games per pair of the ladder", 200, "appendix F"),
     Setting("arena.games_against_base", "Games of a ladder player and the base", 1000, "appendix F"),
-    Setting("base_value", "Value head of the base, calibrated on its own games or not", "file", "appendix B"),
     Setting("arena.games_swept", "Games of a swept cell and the base", 1000, "appendix F"),
     Setting("arena.sampled_games", "Games per pair of sampled play", 200, "Table 5"),
     Setting("arena.max_plies", "Longest game of the arena, plies", 512, "appendix F"),
@@ -198,7 +201,9 @@ def _setting(setting: Setting, params: Params, precisions: Collection[str]) -> t
         released = "as the paper"
     elif setting.key == "headline_beta":
         released = "an option"
-    chosen = params.scale == "mini" and setting.key.startswith("selfplay.") and "precision" not in setting.key
+    chosen = (
+        params.scale in PILOTED and setting.key.startswith("selfplay.") and "precision" not in setting.key
+    )
     note = f"{setting.source} †" if chosen else setting.source
     return ("scale", setting.item, _plain(setting.paper), released, here, setting.key, "params.Params", note)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from searchless_rl.claims import finding_rules as rules
+from searchless_rl.claims.deviations import PILOTED
 from searchless_rl.claims.finding_rules import Finding, Frames
 from searchless_rl.files import write_atomically
 from searchless_rl.params import Params
@@ -36,12 +37,13 @@ MEASURED = {
 
 PAPER_STEPS = 2000
 """Optimizer steps of the paper (Table 2)."""
-SEARCH_PRIORS = ("bt4",)
-"""Bases of `params.base` that were distilled from a search's visit counts (paper appendix B)."""
+SEARCH_PRIORS = ("bt4", "visits", "meangirl-8", "goodgyal-5", "badgyal-3")
+"""Bases that were distilled from a search: the first two from the visit counts of a tree search, like the
+paper's (appendix B), the others from alpha-beta searches. Names of `params.base`, or of its file."""
 PREMISES: dict[str, tuple[str, Callable[[Params], bool]]] = {
     "search": (
         "the base is distilled from a search",
-        lambda params: params.base in SEARCH_PRIORS,
+        lambda params: Path(params.base).name.split(".")[0] in SEARCH_PRIORS,
     ),
     "steps": (
         "training takes Table 2's steps",
@@ -329,7 +331,7 @@ def summary_of(frame: pd.DataFrame, params: Params) -> str:
     premises = dict.fromkeys(frame.loc[frame["verdict"] == PREMISE, "premise"])
     if premises:
         text += f" Premises that this run does not meet: {'; '.join(premises)}."
-    if params.scale == "mini":
+    if params.scale in PILOTED:
         text += (
             " The training settings of this scale were chosen in a pilot that had seen every arm "
             "(deviations.md); these verdicts carry that caveat."

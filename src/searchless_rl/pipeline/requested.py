@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from searchless_rl import layout
 from searchless_rl.arena.players import Player
 from searchless_rl.arena.stage import ArenaSettings, run_arena
 from searchless_rl.evaluation.coverage_stage import run_coverage
@@ -19,9 +20,11 @@ from searchless_rl.selfplay.stage import train_cell
 from searchless_rl.selfplay.warm_start import make_warm_start
 
 WARM_START = "warm_start.json"
+GAMES_FOLDER = "games"
+"""Below a cell: its games against the base."""
 
 
-def require_inputs(*, base: Path, suites: Path, openings: Path, tabiyas: Path) -> None:
+def require_inputs(*, base: Path, suites: Path, openings: Path, tabiyas: Path | None = None) -> None:
     """Look for everything that the cell is trained and measured with, before hours are spent on training.
 
     Raises:
@@ -33,7 +36,7 @@ def require_inputs(*, base: Path, suites: Path, openings: Path, tabiyas: Path) -
         for path, name in makers.items()
         if not path.exists()
     ]
-    if not tabiyas.exists():
+    if tabiyas is not None and not tabiyas.exists():
         missing.append(f"{tabiyas} is missing: `git checkout {tabiyas}` restores it")
     if missing:
         raise ValueError("\n".join(missing))
@@ -76,7 +79,7 @@ def measure_requested(
     show_progress: bool = False,
 ) -> None:
     """Measure the cell trained into `out`: out/tactics (every suite), out/coverage, out/games."""
-    weights, cell = out / "weights.pb.gz", params.cell
+    weights, cell = out / layout.WEIGHTS, params.cell
     batch_size = params.evaluation.batch_size
     names = (*params.evaluation.suites, *DEEP_SUITES)
     run_tactics(
@@ -98,16 +101,23 @@ def measure_requested(
         batch_size=batch_size,
         show_progress=show_progress,
     )
+    play_base(params, base=base, openings=openings, out=out, scratch=scratch, show_progress=show_progress)
+
+
+def play_base(
+    params: Params, *, base: Path, openings: Path, out: Path, scratch: Path, show_progress: bool = False
+) -> None:
+    """Let the cell trained into `out` play the base: its most likely moves, into out/games."""
     run_arena(
-        [Player(BASE, base), Player(cell.id, weights)],
+        [Player(BASE, base), Player(params.cell.id, out / layout.WEIGHTS)],
         openings,
-        out / "games",
+        out / GAMES_FOLDER,
         ArenaSettings(
             games=params.arena.games_against_base,
             seed=params.arena.seed,
             batch_size=params.arena.batch_size,
             max_plies=params.arena.max_plies,
         ),
-        scratch=scratch / "games",
+        scratch=scratch / GAMES_FOLDER,
         show_progress=show_progress,
     )

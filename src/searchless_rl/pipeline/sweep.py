@@ -1,7 +1,8 @@
 """Cells tried outside the grid: other seeds, other settings. They are reported, and decide nothing.
 
 `searchless sweep` alone writes reports/SCALE/sweep.csv. Each row says what it was made with: the revision of
-the code, a fingerprint of the parameters, and those that differ from the scale's own file.
+the code, a fingerprint of the parameters, and those that differ from the scale's own file. It holds what
+settings are chosen by: puzzles, the hard ones too, and strength against the base.
 """
 
 from __future__ import annotations
@@ -20,15 +21,19 @@ from searchless_rl.cells import Cell
 from searchless_rl.evaluation.stage import run_tactics
 from searchless_rl.files import flatten, sha256_of, write_atomically
 from searchless_rl.params import Params
-from searchless_rl.pipeline.requested import train_requested
+from searchless_rl.pipeline.requested import GAMES_FOLDER, play_base, require_inputs, train_requested
 from searchless_rl.reports.formats import csv_text
+from searchless_rl.reports.strength import ladder, read_games
 from searchless_rl.results.models import read_cell
-from searchless_rl.results.names import identity
+from searchless_rl.results.names import BASE, identity
 
 KEYS = ("games", "steps", "warmup_steps", "ema_decay", "precision")
-SECTIONS = {"base", "threads", "suites", "selfplay", "evaluation"}
+SECTIONS = {"base", "base_value", "calibration", "threads", "suites", "selfplay", "evaluation", "arena"}
 """Parameters on which the figures of a row depend, beside its cell."""
 FIGURES = ("k", "n", "accuracy", "low", "high", "geometric_mean", "arithmetic_mean")
+RECORD = ("elo", "elo_low", "elo_high", "games", "score", "score_low", "score_high")
+"""Of the most likely moves against the base (`reports.strength.ladder`)."""
+HARD = "hard"
 
 
 class SweepError(ValueError):
@@ -43,6 +48,7 @@ def run_sweep(
     revision: str,
     base: Path,
     suites: Path,
+    openings: Path,
     scratch: Path,
     report: Path,
     show_progress: bool = False,
@@ -58,13 +64,16 @@ def run_sweep(
         revision: of the code.
         base: the base network.
         suites: folder of the puzzle suites.
+        openings: where the games against the base begin.
         scratch: holds unfinished cells.
         report: the CSV.
         show_progress: with bars on stderr.
 
     Raises:
         SweepError: `report` was written with other columns; nothing is trained.
+        ValueError: an input is missing; nothing is trained.
     """
+    require_inputs(base=base, suites=suites, openings=openings)
     origin = {"revision": revision, **fingerprint(params, base), "changed": changed(params, usual)}
     _read(report)
     for cell in wanted:
@@ -75,12 +84,25 @@ def run_sweep(
         run_tactics(
             out / layout.WEIGHTS,
             suites,
-            asked.evaluation.suites,
+            scored(asked),
             out / "tactics",
             batch_size=asked.evaluation.batch_size,
             show_progress=show_progress,
         )
+        play_base(
+            asked,
+            base=base,
+            openings=openings,
+            out=out,
+            scratch=scratch / cell.id,
+            show_progress=show_progress,
+        )
         add_row(report, _row(asked, cell, out, origin))
+
+
+def scored(params: Params) -> tuple[str, ...]:
+    """The suites of a row: those of every cell, and the hard puzzles."""
+    return tuple(dict.fromkeys((*params.evaluation.suites, HARD)))
 
 
 def fingerprint(params: Params, base: Path) -> dict[str, str]:
@@ -102,11 +124,11 @@ def _row(params: Params, cell: Cell, out: Path, origin: Mapping[str, str]) -> di
     model = read_cell(out, out / "tactics", cell)
     settings = {key: getattr(params.selfplay, key) for key in KEYS}
     rates = {f"rate_{role}": rate for role, rate in params.selfplay.learning_rates.model_dump().items()}
-    figures = {
-        f"{suite}_{key}": model.figure(suite, key) for suite in params.evaluation.suites for key in FIGURES
-    }
+    figures = {f"{suite}_{key}": model.figure(suite, key) for suite in scored(params) for key in FIGURES}
+    rated = ladder(read_games(out / GAMES_FOLDER), BASE).set_index("player").loc[cell.id]
+    record = {f"base_{key}" if key == "games" else key: rated[key] for key in RECORD}
     final = {f"final_{key}": value for key, value in model.final.items()}
-    return {**identity(cell.id), **origin, **settings, **rates, **figures, **final}
+    return {**identity(cell.id), **origin, **settings, **rates, **figures, **record, **final}
 
 
 def add_row(report: Path, row: Mapping[str, Any]) -> None:

@@ -28,6 +28,7 @@ def run_human(
     *,
     fen: str | None = None,
     seed: int | None = None,
+    simulations: int = 0,
     write: Callable[[str], Any] = print,
 ) -> None:
     """Play a game against a network.
@@ -38,13 +39,14 @@ def run_human(
         stdin: the human's lines; their end is `quit`.
         fen: where the game starts; default: the standard start position.
         seed: the network's moves are sampled from its raw policy, one number per ply; default: argmax moves.
+        simulations: of the network's tree search a move (`seed` is not read then); default: no search.
         write: takes the text, piece by piece.
 
     Raises:
         ValueError: a FEN that cannot be used.
         RuntimeError: the network cannot be used, or its outputs are not finite.
     """
-    game = ShownGame(fen, seed)
+    game = ShownGame(fen, seed, simulations)
     human = side == "white"
     network, lines = load_evaluator(weights), iter(stdin)
     names = ("you", name_of(weights)) if human else (name_of(weights), "you")

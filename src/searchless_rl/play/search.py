@@ -1,4 +1,4 @@
-"""A single move by tree search, for the UCI engine."""
+"""A single move by tree search, for the UCI engine and the terminal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from searchless_rl.arena.players import choose_move
 from searchless_rl.board import GameBatch
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.search import SearchConfig, Trees, run_mcts
@@ -38,21 +39,26 @@ def search_move(
 ) -> SearchedMove | None:
     """The move that a search of `simulations` visits most; None where there is no legal move.
 
+    A game that the study's rule calls drawn (third occurrence, fifty moves, material) goes on where nobody
+    claims the draw. There is nothing to search in it: the network's most likely move is given, with 0
+    simulations, the line of that move and the value of a draw.
+
     Args:
         evaluator: the player's network.
         game: one game.
-        simulations: >= 1.
+        simulations: >= 0; 0 is the network's most likely move.
         among: UCI moves to choose from; those that are not legal are left out, and if none is left, or none
             is given, all legal moves may be chosen.
 
     Raises:
         OutputError: the network's outputs are not finite.
     """
+    if game.over[0]:
+        chosen = choose_move(evaluator, game, 0.0, 0.0, among=among)
+        return None if chosen is None else SearchedMove(chosen.move, [chosen.move], 0, chosen.wdl, 0.0)
     trees, config = Trees(1), SearchConfig(leaves=LEAVES)
     evaluate = Evaluator(evaluator.network, LEAVES)
     result = run_mcts(game, evaluate, config, simulations=simulations, trees=trees)
-    if not len(result.move):
-        return None
     names = [game.uci(0, index) for index in result.move.tolist()]
     allowed = [place for place, name in enumerate(names) if name in among] or list(range(len(names)))
     best = max(allowed, key=lambda place: result.visits[place])  # among equals the first, the likeliest

@@ -9,11 +9,12 @@ from typing import Any
 import chess
 
 from searchless_rl.arena.match_runner import PLY_CAP, REASONS
-from searchless_rl.arena.players import Temperature, choose_move
+from searchless_rl.arena.players import ChosenMove, Temperature, choose_move
 from searchless_rl.arena.randomness import Stream, game_uniforms
 from searchless_rl.board import Ending, GameBatch
 from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.play.networks import load_evaluator
+from searchless_rl.play.search import SearchedMove, search_move
 
 MAX_PLIES = 512
 
@@ -24,15 +25,17 @@ class ShownGame:
     Args:
         fen: where the game starts; None: the standard start position.
         seed: moves are sampled from the raw policies, one game per seed; None: argmax moves.
+        simulations: of a tree search a move, whose most visited move is played; 0: no search.
 
     Raises:
         PositionError: no game can start from `fen`.
     """
 
-    def __init__(self, fen: str | None, seed: int | None) -> None:
+    def __init__(self, fen: str | None, seed: int | None, simulations: int = 0) -> None:
         self.games = GameBatch([fen])
         self.board = chess.Board() if fen is None else chess.Board(fen)
         self._seed = seed
+        self._simulations = simulations
 
     @property
     def ending(self) -> Ending:
@@ -48,7 +51,11 @@ class ShownGame:
         ply = len(self.board.move_stack)
         temperature: Temperature = 0.0 if self._seed is None else 1.0
         uniform = float(game_uniforms(Stream.SINGLE_GAME, self._seed or 0, "", ply + 1)[ply])
-        chosen = choose_move(evaluator, self.games, temperature, uniform)
+        chosen: ChosenMove | SearchedMove | None
+        if self._simulations:
+            chosen = search_move(evaluator, self.games, self._simulations)
+        else:
+            chosen = choose_move(evaluator, self.games, temperature, uniform)
         assert chosen is not None  # the game is not over
         win, draw, loss = (100 * float(share) for share in chosen.wdl)
         shares = f"win {win:.0f} %, draw {draw:.0f} %, loss {loss:.0f} %"
@@ -74,6 +81,7 @@ def run_play(
     *,
     fen: str | None = None,
     seed: int | None = None,
+    simulations: int = 0,
     write: Callable[[str], Any] = print,
 ) -> None:
     """Play and show a game: every move with the mover's win, draw and loss probabilities, then the board.
@@ -83,13 +91,14 @@ def run_play(
         opponent: plays Black; default: `weights` too.
         fen: where the game starts; default: the standard start position.
         seed: moves are sampled from the raw policies, one game per seed; default: argmax moves.
+        simulations: of both players' tree search a move (`seed` is not read then); default: no search.
         write: takes the text, piece by piece.
 
     Raises:
         ValueError: a FEN that cannot be used.
         RuntimeError: a network file cannot be used, or its outputs are not finite.
     """
-    game = ShownGame(fen, seed)
+    game = ShownGame(fen, seed, simulations)
     white = load_evaluator(weights)
     black = white if opponent is None else load_evaluator(opponent)
     names = [name_of(path) for path in (weights, opponent or weights)]

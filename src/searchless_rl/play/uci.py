@@ -39,6 +39,9 @@ def run_uci(weights: Path | None, stdin: Iterable[str], stdout: TextIO, *, seed:
     (fen_only, the only one there is), UCI_ShowWDL. A command that cannot be understood is answered by an info
     string and changes nothing, but for `position` (see the module).
 
+    Where Sims is not 0, `go nodes N` searches N nodes instead: the root and N - 1 simulations. Limits of time
+    are not read, and a search is not interrupted: `stop` is answered when it has ended.
+
     Args:
         weights: an Lc0 network file; None: the base of params.yaml, fetched if need be.
         stdin: lines of commands.
@@ -232,7 +235,8 @@ class _Engine:
         """The `bestmove` of a search."""
         from searchless_rl.play.search import search_move
 
-        found = search_move(self._network.result(), self._game, self._simulations, _search_moves(words))
+        simulations = _simulations(words, self._simulations)
+        found = search_move(self._network.result(), self._game, simulations, _search_moves(words))
         if found is None:
             return "bestmove (none)"
         self._write(
@@ -271,6 +275,16 @@ def _info_string(fault: object) -> str:
 def _check_history_fill(value: str) -> None:
     if value.lower() != "fen_only":
         raise ValueError(f"HistoryFill {quoted(value)} is not supported; allowed: fen_only")
+
+
+def _simulations(words: list[str], default: int) -> int:
+    """Simulations that a `go` asks for: a node each besides the root's, or as by default."""
+    if "nodes" not in words:
+        return default
+    value = " ".join(words[words.index("nodes") + 1 :][:1])
+    if not (value.isascii() and value.isdecimal() and len(value) < 20 and int(value) > 0):
+        raise ValueError(f"go nodes {quoted(value)}; allowed: 1 to {MAX_SIMULATIONS + 1}")
+    return min(int(value) - 1, MAX_SIMULATIONS)
 
 
 def _search_moves(words: list[str]) -> list[str]:

@@ -78,8 +78,9 @@ class Trees:
         forest = self.forest
         for row, move in zip(rows.tolist(), moves.tolist(), strict=True):
             root = self.roots[row]
-            begin = forest.first[root]
-            edges = np.arange(begin, begin + forest.count[root]) if root != NONE else np.zeros(0, np.int64)
+            if root == NONE:
+                continue
+            edges = np.arange(forest.first[root], forest.first[root] + forest.count[root])
             found = edges[forest.move[edges] == move]
             self.roots[row] = forest.child[found[0]] if len(found) else NONE
 
@@ -96,6 +97,21 @@ class Trees:
                 visits = self.forest.edge_visits[begin : begin + self.forest.count[root]]
                 moves[row] = self.forest.move[begin + visits.argmax()]
         return moves
+
+    def require_positions_of(self, games: GameBatch) -> None:
+        """Compare the roots with the present positions of N games, by first position and moves.
+
+        Raises:
+            ValueError: a tree stands elsewhere than its game (its number is named).
+        """
+        begun = np.flatnonzero(self.roots != NONE)
+        stands = self.positions.of(self.roots[begun])
+        for place, row in enumerate(begun.tolist()):
+            if (stands.fens[place], stands.moves[place]) != (games.fens[row], games.moves[row]):
+                raise ValueError(
+                    f"the tree of game {row} has its root in {stands.board_fen(place)}, the game stands in "
+                    f"{games.board_fen(row)}: advance or restart the trees with their games"
+                )
 
     def compact(self) -> None:
         """Drop every node that no root leads to."""
@@ -153,14 +169,16 @@ def run_mcts_batched(
         What was found, and in `trees` the trees themselves.
 
     Raises:
-        ValueError: simulations below 0, or trees of another number of games.
-        OutputError: the network's outputs are not finite (from `evaluate`).
+        ValueError: simulations below 0, or trees of another number of games or of other positions.
+        OutputError: the network's outputs are not finite (from `evaluate`). Whatever `evaluate` raises, the
+            trees hold complete simulations only and can be searched on.
     """
     if simulations < 0:
         raise ValueError(f"{simulations} simulations: 0 or more are possible")
     kept = Trees(len(games)) if trees is None else trees
     if len(kept.roots) != len(games):
         raise ValueError(f"{len(kept.roots)} trees for {len(games)} games")
+    kept.require_positions_of(games)
     if kept.positions.used:
         kept.compact()
     forest = kept.forest
@@ -208,13 +226,15 @@ def _simulate(
     last = np.concatenate([paths.last for paths in walks])
     leaf = np.concatenate([paths.leaf for paths in walks])
     wanted = np.unique(last[leaf == NONE])
-    if len(wanted):
-        games = trees.positions.of(forest.origin[wanted])
-        games.step(np.arange(len(wanted)), forest.move[wanted])
-        forest.child[wanted] = _create(trees, games, evaluate)
-    if is_parallel:
-        for paths in walks:
-            forest.settle(paths, config.virtual_loss)
+    try:
+        if len(wanted):
+            games = trees.positions.of(forest.origin[wanted])
+            games.step(np.arange(len(wanted)), forest.move[wanted])
+            forest.child[wanted] = _create(trees, games, evaluate)
+    finally:
+        if is_parallel:
+            for paths in walks:
+                forest.settle(paths, config.virtual_loss)
     for paths in walks:
         reached = np.where(paths.last == NONE, paths.leaf, forest.child[paths.last])
         forest.back_up(paths, forest.value[reached])

@@ -12,6 +12,8 @@ import numpy as np
 
 _STEPS = 100
 _TOLERANCE = 1e-10
+_FLAT = 1e-7
+"""A likelihood as flat as this has no maximum that the positions tell."""
 
 
 class CalibrationError(ValueError):
@@ -38,8 +40,8 @@ def fit_calibration(logits: np.ndarray, outcomes: np.ndarray) -> Calibration:
         outcomes: int [N], 0 won, 1 drawn, 2 lost, for the side to move.
 
     Raises:
-        CalibrationError: no positions, logits that are no numbers, an outcome that never occurs, or
-            forecasts that say nothing of the outcomes (a scale of 0 or less).
+        CalibrationError: no positions, logits that are no numbers, an outcome that never occurs, forecasts
+            that say nothing of the outcomes (a scale of 0 or less), or that never err (no maximum).
     """
     logits = np.asarray(logits, np.float64)
     if not len(logits):
@@ -53,7 +55,27 @@ def fit_calibration(logits: np.ndarray, outcomes: np.ndarray) -> Calibration:
             "three must occur; play more games"
         )
     centred = logits - logits.mean(1, keepdims=True)
+    if centred.std() <= _FLAT:
+        raise CalibrationError("the forecasts are all alike")
     features = np.stack([centred, np.broadcast_to([0.0, 1.0, 0.0], centred.shape)], 2)
+    (scale, draw), information = _maximize(features, outcomes)
+    if scale * centred.std() <= _FLAT:
+        raise CalibrationError(
+            f"the fitted scale is {scale:.3g}: these forecasts say nothing of the outcomes"
+        )
+    own = np.diag(information)
+    if own.min() < _FLAT or np.linalg.det(information) < _FLAT * own.prod():
+        raise CalibrationError("no two numbers fit best: these forecasts are never wrong; play more games")
+    return Calibration(scale, draw)
+
+
+def _maximize(features: np.ndarray, outcomes: np.ndarray) -> tuple[tuple[float, float], np.ndarray]:
+    """The likeliest numbers and the observed information there, float64 [2, 2], of one position.
+
+    Args:
+        features: float64 [N, 3, 2]: the logits are features @ numbers.
+        outcomes: int [N].
+    """
     theta = np.array([1.0, 0.0])
     value = _log_likelihood(features, outcomes, theta)
     for _ in range(_STEPS):
@@ -62,18 +84,14 @@ def fit_calibration(logits: np.ndarray, outcomes: np.ndarray) -> Calibration:
         chosen = features[np.arange(len(outcomes)), outcomes]
         gradient = (chosen - expected).mean(0)
         spread = features - expected[:, None]
-        hessian = np.einsum("nk,nki,nkj->ij", probability, spread, spread) / len(outcomes)
-        step = np.linalg.solve(hessian + 1e-12 * np.eye(2), gradient)
+        information = np.einsum("nk,nki,nkj->ij", probability, spread, spread) / len(outcomes)
+        step = np.linalg.solve(information + 1e-12 * np.eye(2), gradient)
         while (better := _log_likelihood(features, outcomes, theta + step)) < value - 1e-15:
             step /= 2
         theta, value = theta + step, better
         if np.abs(step).max() < _TOLERANCE:
             break
-    if theta[0] <= 0:
-        raise CalibrationError(
-            f"the fitted scale is {theta[0]:.3g}: these forecasts say nothing of the outcomes"
-        )
-    return Calibration(float(theta[0]), float(theta[1]))
+    return (float(theta[0]), float(theta[1])), information
 
 
 def log_forecasts(wdl: np.ndarray) -> np.ndarray:
