@@ -137,7 +137,7 @@ def test_test_files_stay_small_and_are_named_once():
 
 LAYOUT = PACKAGE / "layout.py"
 SPELLS_ITS_OWN = {
-    # Downloads and networks below the folder they are given; an edit reruns `fetch`, one of the layout does not.
+    # Downloads and networks are below the folder they are given; an edit to them reruns the stage `fetch`.
     "suites/fetch_stage.py",
     "suites/download.py",
 }

@@ -120,13 +120,19 @@ def test_targets_of_the_value_head_mix_the_outcome_and_the_calibrated_search_val
 
 
 def test_a_student_begins_with_a_value_head_that_knows_draws(games, project, tmp_path):
+    """Outcomes as the network forecasts them, and then a head that takes draws for impossible."""
     positions = positions_of(games)
+    rows, generator = np.arange(len(positions)), np.random.default_rng(0)
     network = load_network(project / "base.pb.gz")
     with torch.no_grad():
+        network.value.output.weight *= 40  # a random network's forecasts are all alike
+        wdl = network(torch.from_numpy(positions.encoded.planes(rows))).wdl.numpy()
         network.value.output.bias[1] -= 12  # as a scalar head is read
+    drawn = (generator.random(len(rows))[:, None] > np.cumsum(wdl, 1)).sum(1).clip(max=2)
+    positions = replace(positions, outcome=drawn)
     save_network(network, tmp_path / "scalar.pb.gz")
     first = calibrated_base(tmp_path / "scalar.pb.gz", positions)
-    rows, targets = np.arange(len(positions)), wdl_targets(positions, Calibration(1, 0), 1.0)
+    targets = wdl_targets(positions, Calibration(1, 0), 1.0)
     before, after = (losses(one, positions, targets, rows) for one in (network, first))
     assert after.value < 0.5 * before.value
     assert torch.equal(after.policy, before.policy)

@@ -12,9 +12,9 @@ import pytest
 
 from searchless_rl.board import GameBatch
 from searchless_rl.pretrain.records import ShardError, read_shard, shard_path
-from searchless_rl.pretrain.settings import ResignParams, VisitParams
+from searchless_rl.pretrain.settings import VisitParams
 from searchless_rl.pretrain.stage import _evaluator, make_visits
-from searchless_rl.pretrain.visits import _Play, play_games
+from searchless_rl.pretrain.visits import play_games
 from searchless_rl.search import SearchConfig, run_mcts
 from searchless_rl.unfinished import Busy
 
@@ -34,7 +34,6 @@ def params(micro):
         opening_plies=6,
         sampled_plies=5,
         max_plies=16,
-        resign=None,
         search={"simulations": 6, "c_puct": 1.5, "unvisited_reduction": 0.25},
         precision="float32",
         slots=4,
@@ -101,37 +100,6 @@ def test_a_game_depends_on_its_number_alone(made, params, micro):
         assert alone[number].moves == game.moves
         assert alone[number].target_weights.tolist() == game.target_weights.tolist()
     assert sorted(alone) == [2, 9]
-
-
-def test_a_game_is_given_up_when_the_search_has_seen_it_lost_for_long_enough(params, micro):
-    evaluate = _evaluator(micro, params.batch_size, "float32")
-    long = params.model_copy(update={"resign": ResignParams(value=1e-9, plies=3), "max_plies": 60})
-    for _, game in play_games([0, 1, 2, 3], evaluate, evaluate, long):
-        whites = [
-            value if ply % 2 == 0 else -value for ply, value in zip(game.plies, game.values, strict=True)
-        ]
-        signs = np.sign(whites)
-        runs = [abs(signs[at - 2 : at + 1].sum()) == 3 for at in range(2, len(signs))]
-        assert runs.index(True) == len(runs) - 1  # the first time, and then it is over
-        assert game.result == signs[-1]
-        assert not GameBatch.replay([None], [game.moves]).over[0]
-
-
-def test_a_doubt_or_another_winner_begins_the_count_anew():
-    play, params = _Play(0, np.random.default_rng(0), 0), ResignParams(value=0.9, plies=2)
-    found = []
-    for is_white, value in (
-        (True, 0.95),
-        (False, 0.95),
-        (True, -0.91),
-        (False, 0.5),
-        (True, 1.0),
-        (False, -0.9),
-    ):
-        play.values.append(value)
-        found.append(play.resigned(is_white, params))
-    assert found == [0, 0, -1, 0, 0, 1]
-    assert play.resigned(False, None) == 0
 
 
 def test_processes_and_what_lies_there_do_not_change_the_shards(made, params, tmp_path):

@@ -21,13 +21,6 @@ class SearchParams(Section):
     unvisited_reduction: Annotated[Number, Field(ge=0, le=2)]
 
 
-class ResignParams(Section):
-    """When a game is given up: its search value was at least `value` for one side, `plies` plies in a row."""
-
-    value: Annotated[Number, Field(gt=0, le=1)]
-    plies: PositiveInt
-
-
 class VisitParams(Section):
     """Games played by tree search, whose visit counts are the targets."""
 
@@ -38,7 +31,6 @@ class VisitParams(Section):
     opening_plies: NonNegative
     sampled_plies: NonNegative
     max_plies: Annotated[int, Field(ge=2, le=60_000)]
-    resign: ResignParams | None
     search: SearchParams
     precision: Literal["auto", "float32", "bf16"]
     slots: PositiveInt

@@ -14,7 +14,7 @@ import numpy as np
 
 from searchless_rl.board import Ending, GameBatch
 from searchless_rl.pretrain.records import LabelledGame
-from searchless_rl.pretrain.settings import ResignParams, VisitParams
+from searchless_rl.pretrain.settings import VisitParams
 from searchless_rl.search import SearchConfig, SearchResult, Trees, run_mcts_batched
 from searchless_rl.search.expansion import Evaluate, priors
 
@@ -34,8 +34,6 @@ class _Play:
     moves: list[np.ndarray] = field(default_factory=list)
     weights: list[np.ndarray] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
-    ahead: int = 0
-    """Plies in a row in which the search saw White winning, or Black, as a negative number."""
 
     def record(self, ply: int, result: SearchResult, row: int) -> None:
         """Keep the visits and the value of a position that was searched."""
@@ -46,15 +44,6 @@ class _Play:
         self.moves.append(result.move[part][visited])
         self.weights.append(result.visits[part][visited])
         self.values.append(float(result.value[row]))
-
-    def resigned(self, is_white: bool, params: ResignParams | None) -> int:
-        """1 if the last searches have Black give up, -1 White, 0 nobody; to be asked once a ply."""
-        if params is None:
-            return 0
-        value = self.values[-1] if is_white else -self.values[-1]
-        side = int(np.sign(value)) if abs(value) >= params.value else 0
-        self.ahead = side * (abs(self.ahead) + 1) if side * self.ahead >= 0 else side
-        return side if abs(self.ahead) >= params.plies else 0
 
     def labelled(self, fen: str | None, moves: tuple[int, ...], result: int) -> LabelledGame:
         """The finished game."""
@@ -86,19 +75,15 @@ def play_games(
     plays, games = _next_games(waiting, params.slots, evaluate_few, params)
     trees = Trees(len(plays))
     while plays:
-        found = run_mcts_batched(games, evaluate, search, simulations=params.search.simulations, trees=trees)
+        result = run_mcts_batched(games, evaluate, search, simulations=params.search.simulations, trees=trees)
         plies = games.plies
-        chosen = np.array([_choose(play, plies[row], found, row, params) for row, play in enumerate(plays)])
+        chosen = np.array([_choose(play, plies[row], result, row, params) for row, play in enumerate(plays)])
         rows = np.arange(len(plays))
-        resigned = np.array(
-            [play.resigned(bool(games.is_white[row]), params.resign) for row, play in enumerate(plays)]
-        )
         trees.advance(rows, chosen)
         games.step(rows, chosen)
-        ended = np.flatnonzero(games.over | (resigned != 0) | (games.plies >= params.max_plies))
+        ended = np.flatnonzero(games.over | (games.plies >= params.max_plies))
         for row in ended.tolist():
-            result = _result(games, row) if games.over[row] else int(resigned[row])
-            yield plays[row].number, plays[row].labelled(None, games.moves[row], result)
+            yield plays[row].number, plays[row].labelled(None, games.moves[row], _result(games, row))
         plays, games, trees = _replace(plays, games, trees, ended, waiting, evaluate_few, params)
 
 
