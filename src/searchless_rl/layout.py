@@ -84,6 +84,11 @@ def student(data: Path = DATA) -> Path:
     return data / "student"
 
 
+def priors(data: Path = DATA) -> Path:
+    """The games of the priors with each other (pretrain/dvc.yaml)."""
+    return data / "priors"
+
+
 def suites(data: Path = DATA) -> Path:
     """The folder of the puzzle suites."""
     return data / "suites"

@@ -340,3 +340,15 @@ def train_student(arguments: argparse.Namespace) -> None:
         scratch=scratch() / "student",
         show_progress=True,
     )
+
+
+def priors(arguments: argparse.Namespace) -> None:
+    """Measure priors of several origins, and put the student in place with its card."""
+    import torch
+
+    from searchless_rl.pipeline.priors import make_priors
+    from searchless_rl.pretrain.settings import load_pretrain_params
+
+    params = load_pretrain_params()
+    torch.set_num_threads(params.threads)
+    make_priors(params, layout.DATA, scratch() / "priors")

@@ -58,12 +58,22 @@ class StudentParams(Section):
     precision: Literal["auto", "float32", "bf16"]
 
 
+class PriorParams(Section):
+    """Priors of different origins, measured side by side."""
+
+    networks: tuple[str, ...]
+    games: PositiveInt
+    arena_games: Annotated[int, Field(ge=2, multiple_of=2)]
+    seed: NonNegative
+
+
 class PretrainParams(Section):
     """Everything in pretrain/params.yaml."""
 
     threads: Annotated[int, Field(ge=1, le=1024)]
     visits: VisitParams
     student: StudentParams
+    priors: PriorParams
 
 
 def load_pretrain_params(path: Path = PATH) -> PretrainParams:
