@@ -83,9 +83,9 @@ def write_priors(frame: pd.DataFrame, stem: Path, source: Source) -> None:
         title="priors by where they came from",
         note="Accuracy on this project's suites (percent, half-widths of 95 % Wilson intervals), geometric "
         "mean of the solution's probability with 95 % bootstrap intervals over puzzles, Brier score of the "
-        "value head on its own sampled games as in the file and calibrated out of sample, and Elo of the most "
-        "likely moves in a round-robin with 95 % intervals, against the first network. The last row is the "
-        "paper's Table 4, on its own suites.",
+        "value head on its own sampled games as in the file and calibrated out of sample, and Elo of the "
+        "most likely moves in a round-robin with 95 % intervals, against the first network. The last row is "
+        "the paper's Table 4, on its own suites.",
         source=source,
         columns={
             "Prior": lambda row: row["network"],
@@ -114,8 +114,8 @@ def write_decidedness(frame: pd.DataFrame, stem: Path, source: Source, networks:
         frame,
         stem,
         title="entropy and temperature by how decided the search found a position",
-        note="Positions of games kept for validation, by the absolute value of the search. Entropies in nats: "
-        "of the search's visits and of the networks' policies over legal moves; τ is the entropy of a "
+        note="Positions of games kept for validation, by the absolute value of the search. Entropies in "
+        "nats: of the search's visits and of the networks' policies over legal moves; τ is the entropy of a "
         "network's win/draw/loss forecast (Figure 3, appendix C).",
         source=source,
         columns={
