@@ -82,11 +82,12 @@ def test_base_by_path(tmp_path: Path) -> None:
     assert resolve_base(str(path), tmp_path) == path
 
 
-@pytest.mark.parametrize("base", ["maia-1901", "mine.pb.gz", "{folder}", "{folder}/mine.onnx"])
+@pytest.mark.parametrize("base", ["maia-1901", "mine.pb.gz", "{folder}", "{folder}/mine.txt"])
 def test_an_unknown_base_lists_the_known_ones(tmp_path: Path, base: str) -> None:
-    (tmp_path / "mine.onnx").touch()
+    (tmp_path / "mine.txt").touch()
     with pytest.raises(
-        FetchError, match=r"neither a known network \(bt4, .*maia-1900, meangirl-8, visits\) nor the path"
+        FetchError,
+        match=r"neither a known network \(badgyal-3, bt4, .*maia-1900, meangirl-8, visits\) nor the path",
     ):
         resolve_base(base.format(folder=tmp_path), tmp_path)
 

@@ -35,10 +35,15 @@ def decompressed_limit(compressed_size: int) -> int:
 
 
 def read_protobuf(path: Path) -> memoryview:
-    """The protobuf bytes of a ``.pb.gz`` or ``.pb`` file, read-only.
+    """The protobuf bytes of a ``.pb.gz`` or ``.pb`` file, read-only (see `read_packed`)."""
+    return read_packed(path, MAGIC_PREFIX)
 
-    Raises NetworkFileError (without the path) for anything that is not a network file, and where the
-    content is above ``decompressed_limit``.
+
+def read_packed(path: Path, prefix: bytes) -> memoryview:
+    """The bytes of a file that begins with ``prefix``, packed with gzip or not, read-only.
+
+    Raises NetworkFileError (without the path) for anything that is not such a file, and where the content is
+    above ``decompressed_limit``.
     """
     try:
         if path.is_dir():
@@ -53,34 +58,34 @@ def read_protobuf(path: Path) -> memoryview:
                 raise NetworkFileError("the file is empty")
             compressed = file.read(2) == _GZIP_MAGIC
             file.seek(0)
-            content = _inflate(file, size) if compressed else _read_plain(file, size)
+            content = _inflate(file, size, prefix) if compressed else _read_plain(file, size, prefix)
     except OSError as error:
         raise NetworkFileError(f"cannot be read: {error.strerror}") from error
-    _check_magic(content)
+    _check_magic(content, prefix)
     return memoryview(content).toreadonly()
 
 
-def _check_magic(content: bytes | bytearray) -> None:
-    if content.startswith(MAGIC_PREFIX):
+def _check_magic(content: bytes | bytearray, prefix: bytes) -> None:
+    if content.startswith(prefix):
         return
-    for prefix, description in _KNOWN_STRANGERS.items():
-        if content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(prefix):
+    for start, description in _KNOWN_STRANGERS.items():
+        if content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(start):
             raise NetworkFileError(f"is {description}")
     raise NetworkFileError(
         f"does not begin like an Lc0 network (found {bytes(content[:5]).hex(' ') or 'nothing'}, "
-        f"expected {MAGIC_PREFIX.hex(' ')})"
+        f"expected {prefix.hex(' ')})"
     )
 
 
-def _read_plain(file: BinaryIO, size: int) -> bytes:
-    _check_magic(file.read(64))
+def _read_plain(file: BinaryIO, size: int, prefix: bytes) -> bytes:
+    _check_magic(file.read(64), prefix)
     if size > MAX_BYTES:
         raise NetworkFileError(f"has {size} bytes, at most {MAX_BYTES} are read")
     file.seek(0)
     return file.read(size)
 
 
-def _inflate(file: BinaryIO, size: int) -> bytearray:
+def _inflate(file: BinaryIO, size: int, prefix: bytes) -> bytearray:
     limit = decompressed_limit(size)
     stream = zlib.decompressobj(wbits=31)  # 31: a gzip header and trailer, checked
     content = bytearray()
@@ -89,10 +94,10 @@ def _inflate(file: BinaryIO, size: int) -> bytearray:
             pending = stream.unconsumed_tail or file.read(_CHUNK)
             if not pending:
                 raise NetworkFileError("the gzip stream is truncated")
-            begins = len(content) < len(MAGIC_PREFIX)
+            begins = len(content) < len(prefix)
             content += stream.decompress(pending, _CHUNK)
-            if begins and len(content) >= len(MAGIC_PREFIX):
-                _check_magic(content)
+            if begins and len(content) >= len(prefix):
+                _check_magic(content, prefix)
             if len(content) > limit:
                 raise NetworkFileError(f"decompresses to more than {limit} bytes, the limit for its size")
     except zlib.error as error:

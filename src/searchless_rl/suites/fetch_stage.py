@@ -45,13 +45,18 @@ def fetch_base(base: str, data: Path) -> None:
             put in place then.
         NetworkFileError: the file is no Lc0 network.
     """
-    from searchless_rl.lc0 import describe  # with torch, which nothing else here needs
+    # With torch, which nothing else here needs.
+    from searchless_rl.lc0 import describe, load_network, save_network
+    from searchless_rl.lc0.onnx_graph import is_onnx
 
     source = resolve_base(base, data)
     unsupported = describe(source)["unsupported"]
     if unsupported is not None:
         raise FetchError(f"base {base!r} ({source}) is not a network that can be trained: {unsupported}")
     target = data / "fetched" / "base.pb.gz"
-    write_atomically(target, source.read_bytes())
+    if is_onnx(source):
+        save_network(load_network(source), target)
+    else:
+        write_atomically(target, source.read_bytes())
     manifest = {"base": base, "bytes": target.stat().st_size, "sha256": sha256_of(target)}
     write_json(target.with_name("base.json"), manifest)

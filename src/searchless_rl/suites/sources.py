@@ -16,8 +16,8 @@ _PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.!+]*")
 
 
-NETWORK_ENDINGS = (".pb.gz", ".pb")
-"""How the names of network files in Lc0's format end."""
+NETWORK_ENDINGS = (".pb.gz", ".pb", ".onnx.bin", ".onnx.gz", ".onnx")
+"""How the names of network files end: Lc0's own format, and graphs that lc0 wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +159,21 @@ GOODGYAL_5 = RemoteFile(
     ),
 )
 
+BADGYAL_3 = RemoteFile(
+    name="badgyal-3",
+    file_name="badgyal-3.onnx.bin",
+    size=3_014_883,
+    sha256="94e21201b24b96d2694de5fc6326d40c4f7c55e499321908ba11176088b5b959",
+    licence="none stated with the file: fetch it, do not redistribute it",
+    description="Bad Gyal 3, distilled from alpha-beta searches: 64 filters x 6 blocks, scalar value; ONNX",
+    sources=(
+        HttpsSource(
+            "https://raw.githubusercontent.com/hunterchen7/play-lc0/"
+            "44620c5f8ecffd776012f94d938112a5d90703b3/public/models/badgyal-3.onnx.bin"
+        ),
+    ),
+)
+
 MAIAS = (
     _maia(1100, 1_313_193, "e1cf1cd0c96b8a4fa6a275f4b9fd54ed1ffebf9fe44641b9fceded310e9619c4"),
     _maia(1300, 1_244_431, "36195f87bf4761834baa0bf87472b18509a7261a9d7d6f1a8443261369a733f2"),
@@ -167,7 +182,7 @@ MAIAS = (
 )
 
 REGISTRY: dict[str, RemoteFile] = {
-    entry.name: entry for entry in (*MAIAS, MAIA_1900, MEANGIRL_8, GOODGYAL_5, BT4)
+    entry.name: entry for entry in (*MAIAS, MAIA_1900, MEANGIRL_8, GOODGYAL_5, BADGYAL_3, BT4)
 }
 
 BUNDLED = ("visits",)
