@@ -87,7 +87,7 @@ def test_an_unknown_base_lists_the_known_ones(tmp_path: Path, base: str) -> None
     (tmp_path / "mine.txt").touch()
     with pytest.raises(
         FetchError,
-        match=r"neither a known network \(badgyal-3, bt4, .*maia-1900, meangirl-8, visits\) nor the path",
+        match=r"neither a known network \(badgyal-3, bt4, .*, t70-703810, visits\) nor the path",
     ):
         resolve_base(base.format(folder=tmp_path), tmp_path)
 

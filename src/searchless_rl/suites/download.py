@@ -149,11 +149,15 @@ def _fetch_locked(entry: RemoteFile, destination: Path, transport: Transport) ->
             logger.warning("%s: %s", source, error)
             failures.append(f"  {source}: {error}")
     raise FetchError(
-        f"{entry.name} ({entry.size:,} bytes) could not be fetched:\n" + "\n".join(failures) + "\n"
+        f"{entry.name} ({_size_of(entry)}) could not be fetched:\n" + "\n".join(failures) + "\n"
         f"Offline? Get {entry.file_name} on another machine, put it at {destination} and run the command "
-        f"again: it is used if its sha256 is {entry.sha256}. A proxy (HTTPS_PROXY) and pip's settings "
+        f"again: it is used if {entry.pinned}. A proxy (HTTPS_PROXY) and pip's settings "
         "(PIP_INDEX_URL, PIP_FIND_LINKS) apply."
     )
+
+
+def _size_of(entry: RemoteFile) -> str:
+    return "size not known" if entry.size is None else f"{entry.size:,} bytes"
 
 
 def _from_source(
@@ -195,7 +199,7 @@ def _aside(path: Path, destination: Path) -> Path:
 
 def _require_space(entry: RemoteFile, part: Path) -> None:
     have = part.stat().st_size if part.is_file() and not part.is_symlink() else 0
-    needed = entry.size - have + _SPARE_BYTES
+    needed = (entry.size or 0) - have + _SPARE_BYTES
     free = shutil.disk_usage(part.parent).free
     if free < needed:
         raise FetchError(

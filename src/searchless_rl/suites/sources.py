@@ -16,6 +16,8 @@ _PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.!+]*")
 
 
+MAX_UNKNOWN = 512 << 20
+"""Bytes that a file of unknown size may have, and what it may unpack to."""
 NETWORK_ENDINGS = (".pb.gz", ".pb", ".onnx.bin", ".onnx.gz", ".onnx")
 """How the names of network files end: Lc0's own format, and graphs that lc0 wrote."""
 
@@ -64,22 +66,49 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file with pinned size (bytes) and SHA-256 and at least one source, tried in order."""
+    """A file with a pinned hash and at least one source, tried in order.
+
+    Attributes:
+        name: what users call it.
+        file_name: under which it is kept.
+        size: bytes, None where only the content's hash is known.
+        sha256: of the file, None likewise.
+        licence: under which it is given.
+        description: one line.
+        sources: where it comes from.
+        sha256_unpacked: of what a gzip file holds, where `sha256` is None: lczero.org names networks by it.
+    """
 
     name: str
     file_name: str
-    size: int
-    sha256: str
+    size: int | None
+    sha256: str | None
     licence: str
     description: str
     sources: tuple[Source, ...]
+    sha256_unpacked: str | None = None
 
     def __post_init__(self) -> None:
         bare = PurePosixPath(self.file_name).name == self.file_name
         if not bare or not self.file_name or self.file_name.startswith("."):
             raise ValueError(f"{self.name}: file_name {self.file_name!r} must be a bare file name")
-        if self.size <= 0 or not _SHA256.fullmatch(self.sha256) or not self.sources:
-            raise ValueError(f"{self.name}: needs a size > 0, a SHA-256 in lower-case hex and a source")
+        pinned = [value for value in (self.sha256, self.sha256_unpacked) if value is not None]
+        if len(pinned) != 1 or not _SHA256.fullmatch(pinned[0]) or not self.sources:
+            raise ValueError(f"{self.name}: needs one SHA-256 in lower-case hex and a source")
+        if (self.size is None) != (self.sha256 is None) or (self.size is not None and self.size <= 0):
+            raise ValueError(f"{self.name}: needs a size > 0 with the hash of the file, and none without it")
+
+    @property
+    def most(self) -> int:
+        """The most bytes that the file may have."""
+        return MAX_UNKNOWN if self.size is None else self.size
+
+    @property
+    def pinned(self) -> str:
+        """What it must be, in words."""
+        if self.sha256 is not None:
+            return f"its sha256 is {self.sha256}"
+        return f"the sha256 of its unpacked content is {self.sha256_unpacked}"
 
     @property
     def is_network(self) -> bool:
@@ -174,6 +203,26 @@ BADGYAL_3 = RemoteFile(
     ),
 )
 
+
+def _official(run: str, number: int, sha256_unpacked: str) -> RemoteFile:
+    """A network of lczero.org, which names them by the hash of the unpacked file."""
+    return RemoteFile(
+        name=f"{run}-{number}",
+        file_name=f"{run}-{number}.pb.gz",
+        size=None,
+        sha256=None,
+        licence="none stated with the file: fetch it, do not redistribute it",
+        description=f"Lc0 {run.upper()} {number}, trained on self-play visit counts: 128 filters x 10 blocks",
+        sources=(HttpsSource(f"https://training.lczero.org/get_network?sha={sha256_unpacked}"),),
+        sha256_unpacked=sha256_unpacked,
+    )
+
+
+OFFICIAL = (
+    _official("t59", 591226, "47e3f899519dc1bc95496a457b77730fce7b0b89b6187af5c01ecbbd02e88398"),
+    _official("t70", 703810, "b30e742bcfd905815e0e7dbd4e1bafb41ade748f85d006b8e28758f1a3107ae3"),
+)
+
 MAIAS = (
     _maia(1100, 1_313_193, "e1cf1cd0c96b8a4fa6a275f4b9fd54ed1ffebf9fe44641b9fceded310e9619c4"),
     _maia(1300, 1_244_431, "36195f87bf4761834baa0bf87472b18509a7261a9d7d6f1a8443261369a733f2"),
@@ -182,7 +231,7 @@ MAIAS = (
 )
 
 REGISTRY: dict[str, RemoteFile] = {
-    entry.name: entry for entry in (*MAIAS, MAIA_1900, MEANGIRL_8, GOODGYAL_5, BADGYAL_3, BT4)
+    entry.name: entry for entry in (*MAIAS, MAIA_1900, MEANGIRL_8, GOODGYAL_5, BADGYAL_3, *OFFICIAL, BT4)
 }
 
 BUNDLED = ("visits",)
