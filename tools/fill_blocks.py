@@ -113,7 +113,30 @@ def metrics() -> str:
     return "\n\n".join(parts)
 
 
+def visits() -> str:
+    """What the bundled network is, from its card and the times of its making."""
+    card = json.loads((ROOT / "data" / "networks" / "visits.json").read_text(encoding="utf-8"))
+    times = json.loads((ROOT / "pretrain" / "timings.json").read_text(encoding="utf-8"))
+    games, played, trained = card["games"], times["visits"], times["student"]
+    rate = 3600 * games["positions"] / played["seconds"]
+    lines = [
+        f"{games['games']:,} games of {card['parent']['name']} with {games['positions']:,} searched "
+        f"positions, {card['search']['simulations']} visits each, took {_minutes(played['seconds'])} with "
+        f"{played['processes']} processes ({times['machine']}): {rate:,.0f} positions an hour. The student "
+        f"took {_minutes(trained['seconds'])} on {trained['threads']} thread, on a busy machine.",
+        "",
+        "| the student | is | wanted of a default base | met |",
+        "|---|---|---|---|",
+    ]
+    for name, mark in card["marks"].items():
+        lines.append(
+            f"| {name} | {mark['value']:.3f} | {mark['wanted']} | {'yes' if mark['met'] else 'no'} |"
+        )
+    return "\n".join(lines)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
+    "visits": visits,
     "findings": found,
     "costs": costs,
     "stage-costs": stage_costs,

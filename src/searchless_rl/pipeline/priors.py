@@ -101,6 +101,6 @@ def marks(found: Mapping[str, Any], elo: float) -> dict[str, Any]:
         for name, (value, bound) in least.items()
     }
     return told | {
-        name: {"value": value, "wanted": f"<= {bound:g}", "met": value <= bound}
+        name: {"value": value, "wanted": f"<= {bound:g}", "met": value is not None and value <= bound}
         for name, (value, bound) in most.items()
     }

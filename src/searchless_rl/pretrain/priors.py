@@ -28,6 +28,7 @@ from searchless_rl.pretrain.dataset import Positions
 from searchless_rl.pretrain.settings import PriorParams
 from searchless_rl.statistics.bootstrap import geometric_mean
 from searchless_rl.statistics.calibration import (
+    CalibrationError,
     brier,
     cross_validated,
     fit_calibration,
@@ -81,19 +82,21 @@ def _solver_entropy(evaluator: Evaluator, items: Sequence[SuiteItem]) -> float:
     return total / len(examples)
 
 
-def _value_head(evaluator: Evaluator, params: PriorParams) -> dict[str, float]:
+def _value_head(evaluator: Evaluator, params: PriorParams) -> dict[str, float | None]:
+    """Scores of the value head; None of a calibration that cannot be fitted to so few games."""
     games = sample_games(evaluator, params.games, seed=params.seed, max_plies=512)
     logits = log_forecasts(games.wdl)
-    fitted = fit_calibration(logits, games.outcome)
-    held_out = cross_validated(logits, games.outcome, games.game)
     shares = np.bincount(games.outcome, minlength=3) / len(games.outcome)
-    return {
+    found: dict[str, float | None] = {
         "brier_file": brier(games.wdl.astype(np.float64), games.outcome),
-        "brier_calibrated": brier(held_out, games.outcome),
         "brier_constant": float(1 - (shares**2).sum()),
-        "scale": fitted.scale,
-        "draw": fitted.draw,
     }
+    try:
+        fitted = fit_calibration(logits, games.outcome)
+        held_out = brier(cross_validated(logits, games.outcome, games.game), games.outcome)
+    except CalibrationError:
+        return found | dict.fromkeys(("brier_calibrated", "scale", "draw"))
+    return found | {"brier_calibrated": held_out, "scale": fitted.scale, "draw": fitted.draw}
 
 
 def by_decidedness(positions: Positions, networks: Mapping[str, Path]) -> pd.DataFrame:
