@@ -88,7 +88,7 @@ def test_one_command_makes_games_student_card_and_reports(project):
     assert resolve_base("visits", project / "data") == project / "data" / "networks" / "visits.pb.gz"
     for name in ("priors", "decidedness"):
         assert (project / "reports" / "pretrain" / f"{name}.md").stat().st_size > 300
-    assert (project / "paper_figures" / "pretrain" / "priors.pdf").exists()
+    assert (project / "paper_figures" / "pretrain" / "decidedness.pdf").exists()
 
 
 def test_a_second_run_has_nothing_to_do(project):

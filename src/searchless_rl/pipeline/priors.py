@@ -50,7 +50,7 @@ def make_priors(params: PretrainParams, data: Path, scratch: Path) -> None:
     write_priors(priors_table(measured, rated, layout.paper(data)), out / "priors", source)
     write_decidedness(decided, out / "decidedness", source, list(shown))
     labels = {parent: f"its prior ({parent})", NAME: "the student"}
-    draw_priors(decided, layout.figures(SCALE) / "priors", labels)
+    draw_priors(decided, layout.figures(SCALE) / "decidedness", labels)
     _put_in_place(student, parent, networks[parent], params, measured, rated, data)
 
 
