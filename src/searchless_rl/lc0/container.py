@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +14,9 @@ from searchless_rl.lc0.errors import NetworkFileError
 
 MAGIC_PREFIX = bytes.fromhex("0dc0010000")
 """Field 1 (magic, fixed32) with the value 0x1c0: how every network file begins."""
+ONNX_PREFIX = re.compile(rb"\x08[\x00-\x7f]\x12\x03Lc0")
+"""How an ONNX model that lc0 wrote begins: any format version below 128, then the producer's name."""
+_START = 7  # bytes that tell either
 MAX_BYTES = 2 * 1024**3
 _CHUNK = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -22,6 +26,7 @@ _KNOWN_STRANGERS = {
     b"<": "an HTML or XML page (a failed download?)",
     b"1\n": "the old text format of Leela Chess networks",
     b"2\n": "the old text format of Leela Chess networks",
+    b"\x08": "an ONNX model of another program than lc0, or another protobuf",
     b"version https://git-lfs": "a Git LFS pointer, not the file it stands for",
 }
 
@@ -35,7 +40,7 @@ def decompressed_limit(compressed_size: int) -> int:
 
 
 def read_protobuf(path: Path) -> memoryview:
-    """The protobuf bytes of a ``.pb.gz`` or ``.pb`` file, read-only.
+    """The protobuf bytes of a ``.pb.gz`` or ``.pb`` file, or of an ONNX model by lc0, read-only.
 
     Raises NetworkFileError (without the path) for anything that is not a network file, and where the
     content is above ``decompressed_limit``.
@@ -60,8 +65,13 @@ def read_protobuf(path: Path) -> memoryview:
     return memoryview(content).toreadonly()
 
 
+def is_onnx(path: Path) -> bool:
+    """Whether a network file is an ONNX model that lc0 wrote; NetworkFileError as `read_protobuf`."""
+    return ONNX_PREFIX.match(read_protobuf(path)) is not None
+
+
 def _check_magic(content: bytes | bytearray) -> None:
-    if content.startswith(MAGIC_PREFIX):
+    if content.startswith(MAGIC_PREFIX) or ONNX_PREFIX.match(content):
         return
     for prefix, description in _KNOWN_STRANGERS.items():
         if content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(prefix):
@@ -89,9 +99,9 @@ def _inflate(file: BinaryIO, size: int) -> bytearray:
             pending = stream.unconsumed_tail or file.read(_CHUNK)
             if not pending:
                 raise NetworkFileError("the gzip stream is truncated")
-            begins = len(content) < len(MAGIC_PREFIX)
+            begins = len(content) < _START
             content += stream.decompress(pending, _CHUNK)
-            if begins and len(content) >= len(MAGIC_PREFIX):
+            if begins and len(content) >= _START:
                 _check_magic(content)
             if len(content) > limit:
                 raise NetworkFileError(f"decompresses to more than {limit} bytes, the limit for its size")

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from searchless_rl.lc0.container import write_protobuf
+from searchless_rl.files import write_atomically
+from searchless_rl.lc0.container import is_onnx, write_protobuf
 from searchless_rl.lc0.errors import NetworkFileError
 from searchless_rl.lc0.families import CHESSFORMER, SE_RESNET, family_of_file
 from searchless_rl.lc0.network_file import NetworkFile
@@ -58,6 +59,18 @@ def load_network(
         return _build(source)
     except NetworkFileError as error:
         raise NetworkFileError(f"{path}: {error}") from error.__cause__
+
+
+def copy_network(source: Path, target: Path) -> None:
+    """Put a network file at another place in a form that the real lc0 loads; atomic.
+
+    The bytes stay as they are; an ONNX graph (`onnx_file`) is written as the network file it was made of.
+    Raises NetworkFileError where `source` is no network file.
+    """
+    if is_onnx(source):
+        write_protobuf(encode(NetworkFile.read(source).net), target)
+    else:
+        write_atomically(target, source.read_bytes())
 
 
 def _build(source: Source) -> Chessformer | SEResNet:

@@ -80,7 +80,7 @@ def resolve_base(base: str, folder: Path, transport: Transport | None = None) ->
     if not base.endswith(NETWORK_ENDINGS) or not path.is_file():
         raise FetchError(
             f"base {base!r} is neither a known network ({', '.join(sorted(known))}) nor the path of an "
-            "existing .pb.gz or .pb file"
+            f"existing file ending in {', '.join(NETWORK_ENDINGS)}"
         )
     return path
 
@@ -118,11 +118,12 @@ def _fetch_locked(entry: RemoteFile, destination: Path, transport: Transport) ->
         except SourceError as error:
             logger.warning("%s: %s", source, error)
             failures.append(f"  {source}: {error}")
+    size = f" ({entry.size:,} bytes)" if entry.size else ""
     raise FetchError(
-        f"{entry.name} ({entry.size:,} bytes) could not be fetched:\n" + "\n".join(failures) + "\n"
+        f"{entry.name}{size} could not be fetched:\n" + "\n".join(failures) + "\n"
         f"Offline? Get {entry.file_name} on another machine, put it at {destination} and run the command "
-        f"again: it is used if its sha256 is {entry.sha256}. A proxy (HTTPS_PROXY) and pip's settings "
-        "(PIP_INDEX_URL, PIP_FIND_LINKS) apply."
+        f"again: it is used if {entry.hash_name} is {entry.pinned_hash}. "
+        "A proxy (HTTPS_PROXY) and pip's settings (PIP_INDEX_URL, PIP_FIND_LINKS) apply."
     )
 
 
@@ -165,7 +166,7 @@ def _aside(path: Path, destination: Path) -> Path:
 
 def _require_space(entry: RemoteFile, part: Path) -> None:
     have = part.stat().st_size if part.is_file() and not part.is_symlink() else 0
-    needed = entry.size - have + _SPARE_BYTES
+    needed = (entry.size or have) - have + _SPARE_BYTES
     free = shutil.disk_usage(part.parent).free
     if free < needed:
         raise FetchError(

@@ -16,8 +16,10 @@ _PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.!+]*")
 
 
-NETWORK_ENDINGS = (".pb.gz", ".pb")
-"""How the names of network files in Lc0's format end."""
+NETWORK_ENDINGS = (".pb.gz", ".pb", ".onnx.bin")
+"""How the names of network files end: Lc0's format, packed or not, and a packed ONNX graph by lc0."""
+MAX_UNSTATED_BYTES = 512 << 20
+"""The most that is downloaded of a file whose size is not pinned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +66,48 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file with pinned size (bytes) and SHA-256 and at least one source, tried in order."""
+    """A file with pinned size (bytes) and SHA-256 and at least one source, tried in order.
+
+    Where only the hash of the unpacked content is known, as for networks of lczero.org, `sha256` is None and
+    `sha256_unpacked` has it; the size may then be None too.
+    """
 
     name: str
     file_name: str
-    size: int
-    sha256: str
+    size: int | None
+    sha256: str | None
     licence: str
     description: str
     sources: tuple[Source, ...]
+    sha256_unpacked: str | None = None
 
     def __post_init__(self) -> None:
         bare = PurePosixPath(self.file_name).name == self.file_name
         if not bare or not self.file_name or self.file_name.startswith("."):
             raise ValueError(f"{self.name}: file_name {self.file_name!r} must be a bare file name")
-        if self.size <= 0 or not _SHA256.fullmatch(self.sha256) or not self.sources:
-            raise ValueError(f"{self.name}: needs a size > 0, a SHA-256 in lower-case hex and a source")
+        hashes = [item for item in (self.sha256, self.sha256_unpacked) if item is not None]
+        if len(hashes) != 1 or not _SHA256.fullmatch(hashes[0]) or not self.sources:
+            raise ValueError(f"{self.name}: needs a source and one SHA-256, in lower-case hex")
+        without_size = self.sha256 is None and all(isinstance(item, HttpsSource) for item in self.sources)
+        if (self.size is None and not without_size) or (self.size is not None and self.size <= 0):
+            raise ValueError(f"{self.name}: needs a size > 0")
+
+    @property
+    def pinned_hash(self) -> str:
+        """The SHA-256 that says what the file is: of its bytes, or of what they unpack to."""
+        pinned = self.sha256 or self.sha256_unpacked
+        assert pinned is not None
+        return pinned
+
+    @property
+    def hash_name(self) -> str:
+        """What `pinned_hash` is the hash of, in words."""
+        return "its sha256" if self.sha256 else "the sha256 of its unpacked content"
+
+    @property
+    def size_limit(self) -> int:
+        """The most bytes that are taken from a source."""
+        return self.size or MAX_UNSTATED_BYTES
 
     @property
     def is_network(self) -> bool:
@@ -159,6 +187,42 @@ GOODGYAL_5 = RemoteFile(
     ),
 )
 
+BADGYAL_3 = RemoteFile(
+    name="badgyal-3",
+    file_name="badgyal-3.onnx.bin",
+    size=3_014_883,
+    sha256="94e21201b24b96d2694de5fc6326d40c4f7c55e499321908ba11176088b5b959",
+    licence="none stated with the file: fetch it, do not redistribute it",
+    description="Bad Gyal 3, distilled from alpha-beta searches: 64 filters x 6 blocks, scalar value",
+    sources=(
+        HttpsSource(
+            "https://raw.githubusercontent.com/hunterchen7/play-lc0/"
+            "44620c5f8ecffd776012f94d938112a5d90703b3/public/models/badgyal-3.onnx.bin"
+        ),
+    ),
+)
+
+
+def _official(run: str, number: int, sha256_unpacked: str) -> RemoteFile:
+    """A network of Lc0's own training runs; lczero.org names it by the hash of its unpacked content."""
+    return RemoteFile(
+        name=f"{run}-{number}",
+        file_name=f"{run}-{number}.pb.gz",
+        size=None,
+        sha256=None,
+        sha256_unpacked=sha256_unpacked,
+        licence="none stated with the file: fetch it, do not redistribute it",
+        description=f"Network {number} of Lc0's run {run.upper()}, trained on self-play with search: "
+        "128 filters x 10 blocks",
+        sources=(HttpsSource(f"https://training.lczero.org/get_network?sha={sha256_unpacked}"),),
+    )
+
+
+OFFICIAL = (
+    _official("t70", 703810, "b30e742bcfd905815e0e7dbd4e1bafb41ade748f85d006b8e28758f1a3107ae3"),
+    _official("t59", 591226, "47e3f899519dc1bc95496a457b77730fce7b0b89b6187af5c01ecbbd02e88398"),
+)
+
 MAIAS = (
     _maia(1100, 1_313_193, "e1cf1cd0c96b8a4fa6a275f4b9fd54ed1ffebf9fe44641b9fceded310e9619c4"),
     _maia(1300, 1_244_431, "36195f87bf4761834baa0bf87472b18509a7261a9d7d6f1a8443261369a733f2"),
@@ -167,8 +231,15 @@ MAIAS = (
 )
 
 REGISTRY: dict[str, RemoteFile] = {
-    entry.name: entry for entry in (*MAIAS, MAIA_1900, MEANGIRL_8, GOODGYAL_5, BT4)
+    entry.name: entry for entry in (*MAIAS, MAIA_1900, MEANGIRL_8, GOODGYAL_5, BADGYAL_3, *OFFICIAL, BT4)
 }
+
+KNOWN_BY_HASH: dict[str, str] = {entry.sha256: entry.name for entry in REGISTRY.values() if entry.sha256} | {
+    "e6ada9d6c4a769bfab3aa0848d82caeb809aa45f83e6c605fc58a31d21bdd618": "BT4-1024x15x32h policytune-332",
+    "e3067757d1fc2dfc66947b21d15ace0cedf4c54254fc1de83d77c378a3e8b8e1": "BT3-768x15x24h-swa-2790000",
+    "bc27a6cae8ad36f2b9a80a6ad9dabb0d6fda25b1e7f481a79bc359e14f563406": "t1-256x10-distilled-swa-2432500",
+}
+"""SHA-256 -> name of the registered files, and of others that are taken for BT4, the first of its very shape."""
 
 
 def remote_file(name: str) -> RemoteFile:
