@@ -190,8 +190,9 @@ def test_the_real_lc0_makes_such_graphs(shared, tmp_path):
     graph = tmp_path / "net.onnx"
     command = [program, "leela2onnx", f"--input={net}", f"--output={graph}"]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
-    with torch.no_grad():
-        ours, theirs = load_network(graph)(planes()), load_network(net)(planes())
-    # Batch norms are folded before the tensors are rounded to 16 bits again.
-    np.testing.assert_allclose(ours.policy.numpy(), theirs.policy.numpy(), rtol=0, atol=5e-3)
-    np.testing.assert_allclose(ours.wdl.numpy(), theirs.wdl.numpy(), rtol=0, atol=2e-3)
+    ours, theirs = load_network(graph), dict(load_network(net).named_parameters())
+    for name, parameter in ours.named_parameters():
+        # Batch norms are folded, and then each tensor is rounded to 16 bits again.
+        other = theirs[name]
+        step = (other.max() - other.min()).item() / 65535
+        assert (parameter - other).abs().max() <= step / 2 * 1.01 + 1e-6 * other.abs().max(), name

@@ -20,7 +20,7 @@ from searchless_rl.suites.verify import mismatch
 
 
 def test_a_sibling_is_refused_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fine-tuned BT4 has the shape and header of the paper's, so nothing but the hash tells them apart."""
+    """The fine-tuned BT4 has the shape and header of the paper's: only the hash tells them apart."""
     sibling = "e6ada9d6c4a769bfab3aa0848d82caeb809aa45f83e6c605fc58a31d21bdd618"
     path = tmp_path / BT4.file_name
     path.write_bytes(BODY)
@@ -95,7 +95,8 @@ def test_base_by_path(tmp_path: Path) -> None:
 def test_an_unknown_base_lists_the_known_ones(tmp_path: Path, base: str) -> None:
     (tmp_path / "mine.onnx").touch()
     with pytest.raises(
-        FetchError, match=r"neither a known network \(bt4, .*maia-1900, meangirl-8, .*\) nor the path"
+        FetchError,
+        match=r"neither a known network \(badgyal-3, bt4, .*meangirl-8, .*t70-703810\) nor the path",
     ):
         resolve_base(base.format(folder=tmp_path), tmp_path)
 

@@ -239,7 +239,7 @@ KNOWN_BY_HASH: dict[str, str] = {entry.sha256: entry.name for entry in REGISTRY.
     "e3067757d1fc2dfc66947b21d15ace0cedf4c54254fc1de83d77c378a3e8b8e1": "BT3-768x15x24h-swa-2790000",
     "bc27a6cae8ad36f2b9a80a6ad9dabb0d6fda25b1e7f481a79bc359e14f563406": "t1-256x10-distilled-swa-2432500",
 }
-"""SHA-256 -> name of the registered files, and of others that are taken for BT4, the first of its very shape."""
+"""SHA-256 -> name of the registered files, and of others taken for BT4; the first has its very shape."""
 
 
 def remote_file(name: str) -> RemoteFile:
