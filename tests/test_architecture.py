@@ -137,8 +137,9 @@ def test_test_files_stay_small_and_are_named_once():
 
 LAYOUT = PACKAGE / "layout.py"
 SPELLS_ITS_OWN = {
-    # Puts downloads and the base below the folder it is given; an edit to it reruns the stage `fetch`.
+    # Downloads and networks are below the folder they are given; an edit to them reruns the stage `fetch`.
     "suites/fetch_stage.py",
+    "suites/download.py",
 }
 
 

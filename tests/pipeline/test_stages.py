@@ -85,7 +85,9 @@ def test_the_layout_is_that_of_the_pipeline(pipeline, pretraining):
     for name in ("argmax", "swept", "sampled"):
         assert outs[f"arena_{name}"] == [layout.arena(name)]
     made = {name: [Path(out) for out in _outs(body)] for name, body in _bodies(pretraining).items()}
-    assert made == {"visits": [layout.visits()], "student": [layout.student()]}
+    places = [layout.priors(), layout.bundled_network("visits").parent]
+    places += [layout.reports("pretrain"), layout.figures("pretrain")]
+    assert made == {"visits": [layout.visits()], "student": [layout.student()], "priors": places}
     assert outs["figures"] == [layout.figures("${scale}")]
     assert outs["sync"] == [layout.reports("${scale}") / layout.SYNC_REPORT]
 

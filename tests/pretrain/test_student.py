@@ -1,6 +1,7 @@
 """A student: its loss in closed form, its targets, training that resumes to the bit, and what is written."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from searchless_rl.pretrain.dataset import positions_of
 from searchless_rl.pretrain.records import LabelledGame, ShardError, shard_path, write_shard
 from searchless_rl.pretrain.settings import StudentParams
 from searchless_rl.pretrain.student import losses, value_logits, wdl_targets
-from searchless_rl.pretrain.student_stage import target_entropy, train_student
+from searchless_rl.pretrain.student_stage import calibrated_base, target_entropy, train_student
 from searchless_rl.statistics.calibration import Calibration
 
 PARAMS = StudentParams(
@@ -29,6 +30,7 @@ PARAMS = StudentParams(
     warmup_steps=2,
     value_coefficient=1.0,
     outcome_share=0.5,
+    surprise_share=0.5,
     validation_every=4,
     checkpoint_every=2,
     precision="float32",
@@ -115,6 +117,34 @@ def test_targets_of_the_value_head_mix_the_outcome_and_the_calibrated_search_val
     mixed = wdl_targets(positions, Calibration(1.0, -40.0), 0.25)
     np.testing.assert_allclose(mixed, 0.25 * outcome + 0.75 * searched, atol=1e-6)
     assert np.isfinite(value_logits(np.array([1.0, -1.0]))).all()
+
+
+def test_a_student_begins_with_a_value_head_that_knows_draws(games, project, tmp_path):
+    """Outcomes as the network forecasts them, and then a head that takes draws for impossible."""
+    positions = positions_of(games)
+    rows, generator = np.arange(len(positions)), np.random.default_rng(0)
+    network = load_network(project / "base.pb.gz")
+    with torch.no_grad():
+        network.value.output.weight *= 40  # a random network's forecasts are all alike
+        wdl = network(torch.from_numpy(positions.encoded.planes(rows))).wdl.numpy()
+        network.value.output.bias[1] -= 12  # as a scalar head is read
+    drawn = (generator.random(len(rows))[:, None] > np.cumsum(wdl, 1)).sum(1).clip(max=2)
+    positions = replace(positions, outcome=drawn)
+    save_network(network, tmp_path / "scalar.pb.gz")
+    first = calibrated_base(tmp_path / "scalar.pb.gz", positions)
+    targets = wdl_targets(positions, Calibration(1, 0), 1.0)
+    before, after = (losses(one, positions, targets, rows) for one in (network, first))
+    assert after.value < 0.5 * before.value
+    assert torch.equal(after.policy, before.policy)
+    shares = np.bincount(positions.outcome, minlength=3) / len(positions)
+    assert after.value <= -(shares * np.log(shares)).sum() + 1e-3  # no worse than a constant forecast
+
+
+def test_a_base_whose_forecasts_say_nothing_keeps_its_value_head(games, project):
+    drawn = positions_of([replace(game, result=0) for game in games])
+    kept, network = calibrated_base(project / "base.pb.gz", drawn), load_network(project / "base.pb.gz")
+    for one, other in zip(kept.parameters(), network.parameters(), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_what_is_written_is_a_network_lc0_could_load_and_what_was_measured_of_it(project, tmp_path, games):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,9 +13,6 @@ from searchless_rl.lc0.errors import NetworkFileError
 
 MAGIC_PREFIX = bytes.fromhex("0dc0010000")
 """Field 1 (magic, fixed32) with the value 0x1c0: how every network file begins."""
-ONNX_PREFIX = re.compile(rb"\x08[\x00-\x7f]\x12\x03Lc0")
-"""How an ONNX model that lc0 wrote begins: any format version below 128, then the producer's name."""
-_START = 7  # bytes that tell either
 MAX_BYTES = 2 * 1024**3
 _CHUNK = 1 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -26,7 +22,6 @@ _KNOWN_STRANGERS = {
     b"<": "an HTML or XML page (a failed download?)",
     b"1\n": "the old text format of Leela Chess networks",
     b"2\n": "the old text format of Leela Chess networks",
-    b"\x08": "an ONNX model of another program than lc0, or another protobuf",
     b"version https://git-lfs": "a Git LFS pointer, not the file it stands for",
 }
 
@@ -40,10 +35,15 @@ def decompressed_limit(compressed_size: int) -> int:
 
 
 def read_protobuf(path: Path) -> memoryview:
-    """The protobuf bytes of a ``.pb.gz`` or ``.pb`` file, or of an ONNX model by lc0, read-only.
+    """The protobuf bytes of a ``.pb.gz`` or ``.pb`` file, read-only (see `read_packed`)."""
+    return read_packed(path, MAGIC_PREFIX)
 
-    Raises NetworkFileError (without the path) for anything that is not a network file, and where the
-    content is above ``decompressed_limit``.
+
+def read_packed(path: Path, prefix: bytes) -> memoryview:
+    """The bytes of a file that begins with ``prefix``, packed with gzip or not, read-only.
+
+    Raises NetworkFileError (without the path) for anything that is not such a file, and where the content is
+    above ``decompressed_limit``.
     """
     try:
         if path.is_dir():
@@ -58,39 +58,34 @@ def read_protobuf(path: Path) -> memoryview:
                 raise NetworkFileError("the file is empty")
             compressed = file.read(2) == _GZIP_MAGIC
             file.seek(0)
-            content = _inflate(file, size) if compressed else _read_plain(file, size)
+            content = _inflate(file, size, prefix) if compressed else _read_plain(file, size, prefix)
     except OSError as error:
         raise NetworkFileError(f"cannot be read: {error.strerror}") from error
-    _check_magic(content)
+    _check_magic(content, prefix)
     return memoryview(content).toreadonly()
 
 
-def is_onnx(path: Path) -> bool:
-    """Whether a network file is an ONNX model that lc0 wrote; NetworkFileError as `read_protobuf`."""
-    return ONNX_PREFIX.match(read_protobuf(path)) is not None
-
-
-def _check_magic(content: bytes | bytearray) -> None:
-    if content.startswith(MAGIC_PREFIX) or ONNX_PREFIX.match(content):
+def _check_magic(content: bytes | bytearray, prefix: bytes) -> None:
+    if content.startswith(prefix):
         return
-    for prefix, description in _KNOWN_STRANGERS.items():
-        if content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(prefix):
+    for start, description in _KNOWN_STRANGERS.items():
+        if content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(start):
             raise NetworkFileError(f"is {description}")
     raise NetworkFileError(
         f"does not begin like an Lc0 network (found {bytes(content[:5]).hex(' ') or 'nothing'}, "
-        f"expected {MAGIC_PREFIX.hex(' ')})"
+        f"expected {prefix.hex(' ')})"
     )
 
 
-def _read_plain(file: BinaryIO, size: int) -> bytes:
-    _check_magic(file.read(64))
+def _read_plain(file: BinaryIO, size: int, prefix: bytes) -> bytes:
+    _check_magic(file.read(64), prefix)
     if size > MAX_BYTES:
         raise NetworkFileError(f"has {size} bytes, at most {MAX_BYTES} are read")
     file.seek(0)
     return file.read(size)
 
 
-def _inflate(file: BinaryIO, size: int) -> bytearray:
+def _inflate(file: BinaryIO, size: int, prefix: bytes) -> bytearray:
     limit = decompressed_limit(size)
     stream = zlib.decompressobj(wbits=31)  # 31: a gzip header and trailer, checked
     content = bytearray()
@@ -99,10 +94,10 @@ def _inflate(file: BinaryIO, size: int) -> bytearray:
             pending = stream.unconsumed_tail or file.read(_CHUNK)
             if not pending:
                 raise NetworkFileError("the gzip stream is truncated")
-            begins = len(content) < _START
+            begins = len(content) < len(prefix)
             content += stream.decompress(pending, _CHUNK)
-            if begins and len(content) >= _START:
-                _check_magic(content)
+            if begins and len(content) >= len(prefix):
+                _check_magic(content, prefix)
             if len(content) > limit:
                 raise NetworkFileError(f"decompresses to more than {limit} bytes, the limit for its size")
     except zlib.error as error:

@@ -12,6 +12,8 @@ from searchless_rl.lc0.errors import NetworkFileError
 from searchless_rl.lc0.families import family_of_file
 from searchless_rl.lc0.layer import value_count
 from searchless_rl.lc0.network_file import NetworkFile
+from searchless_rl.lc0.network_io import network_message
+from searchless_rl.lc0.onnx_graph import is_onnx, load_onnx
 from searchless_rl.lc0.schema import LAYER
 from searchless_rl.lc0.value_lift import NOTE, is_scalar
 from searchless_rl.lc0.wire import Message, find
@@ -25,15 +27,21 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     ``values_in_file`` (all tensors, including training extras), and for the network that
     ``load_network`` would build with the first heads of the file ``family``, ``sizes``, ``parameters``.
     These three are None for a network that is not supported; ``unsupported`` then says why. ``value_lift``
-    says how a scalar value head is read, and is None for other heads.
+    says how a scalar value head is read, and is None for other heads. An ONNX graph of lc0's is described as
+    the network file that it becomes.
 
     Raises NetworkFileError for a file that cannot be read at all.
     """
     path = Path(path).expanduser()
-    try:
-        file = NetworkFile.read(path)
-    except NetworkFileError as error:
-        raise NetworkFileError(f"{path}: {error}") from error.__cause__
+    lift: str | None
+    if is_onnx(path):
+        file, lift = NetworkFile(network_message(load_onnx(path))), NOTE
+    else:
+        try:
+            file = NetworkFile.read(path)
+        except NetworkFileError as error:
+            raise NetworkFileError(f"{path}: {error}") from error.__cause__
+        lift = NOTE if is_scalar(file) else None
     version = find(file.net, "min_version")
     summary = {
         "file": path.name,
@@ -48,7 +56,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         "values_in_file": _values(file.net),
     }
     try:
-        return summary | _network(file) | {"unsupported": None}
+        return summary | _network(file) | {"value_lift": lift, "unsupported": None}
     except NetworkFileError as error:
         nothing = dict.fromkeys(("family", "sizes", "parameters", "value_lift"))
         return summary | nothing | {"unsupported": str(error)}
@@ -68,7 +76,6 @@ def _network(file: NetworkFile) -> dict[str, Any]:
         "family": family.name,
         "sizes": asdict(config),
         "parameters": sum(math.prod(shape) for row in table for shape in row.shapes().values()),
-        "value_lift": NOTE if is_scalar(file) else None,
     }
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from searchless_rl.lc0.container import ONNX_PREFIX, read_protobuf
+from searchless_rl.lc0.container import read_protobuf
 from searchless_rl.lc0.errors import NetworkFileError
 from searchless_rl.lc0.header import NetworkFormat, Structure, read_format
-from searchless_rl.lc0.onnx_file import read_onnx
 from searchless_rl.lc0.schema import NET
 from searchless_rl.lc0.wire import Message, find, parse
 
@@ -31,10 +30,7 @@ class NetworkFile:
     @classmethod
     def read(cls, path: Path) -> NetworkFile:
         """Parse a file; NetworkFileError (without the path) where that fails."""
-        content = read_protobuf(path)
-        if ONNX_PREFIX.match(content):
-            return cls(read_onnx(content))
-        net = parse(content, NET)
+        net = parse(read_protobuf(path), NET)
         if find(net, "format.network_format.network") == Structure.ONNX:
             raise NetworkFileError(
                 "format.network_format.network = ONNX (5): an ONNX model wrapped by `lc0 onnx2leela` is not "

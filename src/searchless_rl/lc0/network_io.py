@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from searchless_rl.files import write_atomically
-from searchless_rl.lc0.container import is_onnx, write_protobuf
+from searchless_rl.lc0.container import write_protobuf
 from searchless_rl.lc0.errors import NetworkFileError
 from searchless_rl.lc0.families import CHESSFORMER, SE_RESNET, family_of_file
 from searchless_rl.lc0.network_file import NetworkFile
 from searchless_rl.lc0.new_file import blank_file
+from searchless_rl.lc0.onnx_graph import is_onnx, load_onnx
 from searchless_rl.lc0.rows import Parameters, Row
 from searchless_rl.lc0.schema import TRAINING_PARAMS
 from searchless_rl.lc0.value_lift import LiftedRow, is_scalar, write_wdl_header
@@ -43,7 +43,7 @@ class Source:
 def load_network(
     path: str | os.PathLike[str], policy_head: str = "vanilla", value_head: str = "winner"
 ) -> Chessformer | SEResNet:
-    """Read a ``.pb.gz`` (or ``.pb``) network of Lc0 into a trainable module.
+    """Read a ``.pb.gz`` or ``.pb`` network of Lc0, or an ONNX graph of lc0's, into a trainable module.
 
     Returns a ``nets.Chessformer`` or ``nets.SEResNet`` on the CPU in float32, in training mode as any new
     module (neither family has layers for which that matters). Head names are Lc0's: vanilla, optimistic,
@@ -54,23 +54,13 @@ def load_network(
     damaged or not supported, and for a head that is not in it.
     """
     path = Path(path).expanduser()
+    if is_onnx(path):
+        return load_onnx(path)
     try:
         source = Source(NetworkFile.read(path), policy_head, value_head, path)
         return _build(source)
     except NetworkFileError as error:
         raise NetworkFileError(f"{path}: {error}") from error.__cause__
-
-
-def copy_network(source: Path, target: Path) -> None:
-    """Put a network file at another place in a form that the real lc0 loads; atomic.
-
-    The bytes stay as they are; an ONNX graph (`onnx_file`) is written as the network file it was made of.
-    Raises NetworkFileError where `source` is no network file.
-    """
-    if is_onnx(source):
-        write_protobuf(encode(NetworkFile.read(source).net), target)
-    else:
-        write_atomically(target, source.read_bytes())
 
 
 def _build(source: Source) -> Chessformer | SEResNet:
@@ -117,28 +107,34 @@ def save_network(
     path = Path(path).expanduser()
     if not isinstance(module, Chessformer | SEResNet):
         raise TypeError(f"{type(module).__name__} is not a network of the Lc0 families")
-    family = CHESSFORMER if isinstance(module, Chessformer) else SE_RESNET
-    parameters = dict(module.named_parameters())
     try:
-        if module.source is None:
-            source = Source(blank_file(module.config), "vanilla", "winner")
-            read = False
-        else:
-            assert isinstance(module.source, Source)
-            source, read = module.source, True
-        net = source.file.net.copy()
-        if training_steps is not None:
-            net.values["training_params"] = Message(TRAINING_PARAMS, training_steps=training_steps)
-        for row in family.rows(module.config, source.file, source.policy_head, source.value_head):
-            values = {name: _to_numpy(parameters[name]) for name in row.shapes()}
-            kept = read and not isinstance(row, LiftedRow) and _equal(row.read(source.file.net), values)
-            if not kept:
-                row.store(net, values)
-        if is_scalar(source.file):
-            write_wdl_header(net, source.file)
+        net = network_message(module, training_steps)
     except NetworkFileError as error:
         raise NetworkFileError(f"{path}: {error}") from None
     write_protobuf(encode(net), path)
+
+
+def network_message(module: Chessformer | SEResNet, training_steps: int | None = None) -> Message:
+    """The content of the file that `save_network` writes; NetworkFileError where a value is not finite."""
+    family = CHESSFORMER if isinstance(module, Chessformer) else SE_RESNET
+    parameters = dict(module.named_parameters())
+    if module.source is None:
+        source = Source(blank_file(module.config), "vanilla", "winner")
+        read = False
+    else:
+        assert isinstance(module.source, Source)
+        source, read = module.source, True
+    net = source.file.net.copy()
+    if training_steps is not None:
+        net.values["training_params"] = Message(TRAINING_PARAMS, training_steps=training_steps)
+    for row in family.rows(module.config, source.file, source.policy_head, source.value_head):
+        values = {name: _to_numpy(parameters[name]) for name in row.shapes()}
+        kept = read and not isinstance(row, LiftedRow) and _equal(row.read(source.file.net), values)
+        if not kept:
+            row.store(net, values)
+    if is_scalar(source.file):
+        write_wdl_header(net, source.file)
+    return net
 
 
 def _to_numpy(parameter: nn.Parameter) -> np.ndarray:

@@ -24,6 +24,7 @@ from searchless_rl.lc0.wire import Message
 from searchless_rl.nets.chessformer import ChessformerConfig
 from searchless_rl.nets.se_resnet import SEResNetConfig
 
+MAGIC = 0x1C0
 # The first lc0 versions that read such files.
 _MULTIHEAD_VERSION = 31
 _MISH_VERSION = 29
@@ -91,7 +92,7 @@ def _net(minor_version: int, weights: Message, **network_format: IntEnum) -> Mes
     common = {"input": InputFormat.CLASSICAL_112_PLANE, "output": OutputFormat.WDL, "value": ValueFormat.WDL}
     return Message(
         schema.NET,
-        magic=schema.MAGIC,
+        magic=MAGIC,
         min_version=Message(schema.ENGINE_VERSION, major=0, minor=minor_version, patch=0),
         format=Message(
             schema.FORMAT,

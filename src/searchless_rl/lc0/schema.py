@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from searchless_rl.lc0.wire import MessageType
 
-MAGIC = 0x1C0
-"""``Net.magic`` of every network file."""
-
 LAYER = MessageType(
     "Layer",
     {1: ("min_val", "float"), 2: ("max_val", "float"), 3: ("params", "bytes"), 4: ("encoding", "uint")},

@@ -24,9 +24,7 @@ class Field:
 
     __slots__ = ("kind", "message_type", "name", "number", "repeated", "wire_type")
 
-    def __init__(
-        self, number: int, name: str, kind: str | MessageType | list[str] | list[MessageType]
-    ) -> None:
+    def __init__(self, number: int, name: str, kind: str | MessageType | list[MessageType]) -> None:
         self.number = number
         self.name = name
         self.repeated = isinstance(kind, list)
@@ -40,11 +38,11 @@ class MessageType:
     """A message type from ``{number: (name, kind)}``.
 
     A kind is "uint" (also enums), "float", "fixed32", "bytes" (also strings), a message type, or a list
-    of one of these for a repeated field (a repeated number is written and read unpacked).
+    of one message type for a repeated field.
     """
 
     def __init__(
-        self, name: str, fields: dict[int, tuple[str, str | MessageType | list[str] | list[MessageType]]]
+        self, name: str, fields: dict[int, tuple[str, str | MessageType | list[MessageType]]]
     ) -> None:
         self.name = name
         self.by_number = {number: Field(number, *rest) for number, rest in sorted(fields.items())}
@@ -54,7 +52,7 @@ class MessageType:
 class Message:
     """A message: ``values`` has the fields that are present, by name; ``unknown`` the rest, raw.
 
-    Values are int, float, memoryview or bytes, Message, or a list of one of these.
+    Values are int, float, memoryview or bytes, Message, or a list of Message.
     """
 
     __slots__ = ("type", "unknown", "values")
@@ -91,7 +89,7 @@ class Message:
 def _copy_value(value: Any) -> Any:
     if isinstance(value, Message):
         return value.copy()
-    return [_copy_value(item) for item in value] if isinstance(value, list) else value
+    return [item.copy() for item in value] if isinstance(value, list) else value
 
 
 # Paths such as "weights.encoder[3].mha.q_w", from the message they are looked up in.
@@ -168,11 +166,7 @@ class _Parser:
             if wire_type != field.wire_type:
                 raise NetworkFileError(f"{name}: wire type {wire_type} found, {field.wire_type} expected")
             if field.message_type is None:
-                value, position = self._scalar(field, position, end, name)
-                if field.repeated:
-                    message.values.setdefault(field.name, []).append(value)
-                else:
-                    message.values[field.name] = value
+                message.values[field.name], position = self._scalar(field, position, end, name)
                 continue
             length, position = self._length(position, end, name)
             if field.repeated:
@@ -248,18 +242,18 @@ def _encode(message: Message) -> tuple[list[bytes | memoryview], int]:
     for field in message.type.by_number.values():
         if field.name not in message.values:
             continue
-        stored = message.values[field.name]
+        value = message.values[field.name]
         tag = _encode_varint(field.number << 3 | field.wire_type)
-        for value in stored if field.repeated else [stored]:
-            if field.message_type is not None:
-                inner, length = _encode(value)
+        if field.message_type is not None:
+            for child in value if field.repeated else [value]:
+                inner, length = _encode(child)
                 chunks += [tag + _encode_varint(length), *inner]
-            elif field.kind == "uint":
-                chunks.append(tag + _encode_varint(value))
-            elif field.kind == "bytes":
-                chunks += [tag + _encode_varint(len(value)), value]
-            else:
-                chunks.append(tag + struct.pack("<f" if field.kind == "float" else "<I", value))
+        elif field.kind == "uint":
+            chunks.append(tag + _encode_varint(value))
+        elif field.kind == "bytes":
+            chunks += [tag + _encode_varint(len(value)), value]
+        else:
+            chunks.append(tag + struct.pack("<f" if field.kind == "float" else "<I", value))
     chunks += message.unknown
     return chunks, sum(len(chunk) for chunk in chunks)
 

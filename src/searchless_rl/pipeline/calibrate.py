@@ -14,24 +14,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import nn
 
 from searchless_rl.evaluation.sampled_games import Forecasts, sample_games
 from searchless_rl.files import atomic_writer, write_json, write_parquet
 from searchless_rl.layout import CALIBRATION, FORECASTS
 from searchless_rl.lc0 import load_network, save_network
 from searchless_rl.nets.evaluator import Evaluator
+from searchless_rl.nets.value_scale import change_value_head
 from searchless_rl.params import CalibrationParams
 from searchless_rl.progress import Progress
 from searchless_rl.statistics.calibration import (
-    Calibration,
     CalibrationError,
     cross_validated,
     fit_calibration,
+    log_forecasts,
 )
-
-_SMALLEST = np.finfo(np.float32).tiny
 
 
 def calibrate_base(
@@ -77,28 +74,13 @@ def calibrate_base(
         if apply:
             raise
     if apply:
-        change_value_head(network, fitted)
+        change_value_head(network, fitted.scale, fitted.draw)
         save_network(network, out)
     else:
         with fetched.open("rb") as reading, atomic_writer(out) as writing:
             shutil.copyfileobj(reading, writing)
     write_parquet(_frame(found, forecasts), out.with_name(FORECASTS))
     write_json(out.with_name(CALIBRATION), told)
-
-
-def log_forecasts(wdl: np.ndarray) -> np.ndarray:
-    """float64 [N, 3] logits of forecasts; a probability that has underflowed is the smallest float32."""
-    return np.log(np.maximum(wdl.astype(np.float64), _SMALLEST))
-
-
-def change_value_head(network: nn.Module, calibration: Calibration) -> None:
-    """Make the WDL logits of a network `scale` times themselves, and `draw` added to the middle one."""
-    output = network.get_submodule("value.output")
-    with torch.no_grad():
-        for parameter in output.parameters():
-            parameter.mul_(calibration.scale)
-        bias = output.get_parameter("bias")
-        bias[1] += calibration.draw
 
 
 def _frame(found: Forecasts, forecasts: Mapping[str, np.ndarray]) -> pd.DataFrame:

@@ -11,9 +11,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from searchless_rl import layout
 from searchless_rl.files import write_atomically
 from searchless_rl.params import Params
-from searchless_rl.suites.sources import NETWORK_ENDINGS
+from searchless_rl.suites.sources import BUNDLED, NETWORK_ENDINGS
 
 NONE = "params.yaml names no file here\n"
 
@@ -22,13 +23,20 @@ def named_files(params: Params) -> dict[str, tuple[str, Path | None]]:
     """Place below data/inputs -> key of params.yaml and the file it names, None where it names none."""
     suites = params.suites
     named = {
-        "base": ("base", params.base if params.base.endswith(NETWORK_ENDINGS) else None),  # else a known name
+        "base": ("base", _base_file(params.base)),
         "source": ("suites.source", suites.source),
         "winning": ("suites.winning", suites.winning),
         "game_moves": ("suites.game_moves", suites.game_moves),
         "book": ("arena.book", params.arena.book),
     }
     return {place: (key, None if name is None else Path(name)) for place, (key, name) in named.items()}
+
+
+def _base_file(base: str) -> str | Path | None:
+    """The file behind `base`, None for one that is downloaded: its hash stands in the registry."""
+    if base in BUNDLED:
+        return layout.bundled_network(base)
+    return base if base.endswith(NETWORK_ENDINGS) else None
 
 
 def link_inputs(named: Mapping[str, tuple[str, Path | None]], out: Path) -> None:

@@ -318,7 +318,7 @@ def visits(arguments: argparse.Namespace) -> None:
     from searchless_rl.pretrain.settings import load_pretrain_params
     from searchless_rl.pretrain.stage import make_visits
 
-    made = make_visits(load_pretrain_params().visits, layout.downloads(), layout.visits())
+    made = make_visits(load_pretrain_params().visits, layout.DATA, layout.visits())
     print(f"{made['games']} games, {made['positions']} positions with visit counts")
 
 
@@ -334,9 +334,21 @@ def train_student(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(params.threads)
     student_stage.train_student(
         params.student,
-        base=resolve_base(params.visits.base, layout.downloads()),
+        base=resolve_base(params.visits.base, layout.DATA),
         games=layout.visits(),
         out=layout.student(),
         scratch=scratch() / "student",
         show_progress=True,
     )
+
+
+def priors(arguments: argparse.Namespace) -> None:
+    """Measure priors of several origins, and put the student in place with its card."""
+    import torch
+
+    from searchless_rl.pipeline.priors import make_priors
+    from searchless_rl.pretrain.settings import load_pretrain_params
+
+    params = load_pretrain_params()
+    torch.set_num_threads(params.threads)
+    make_priors(params, layout.DATA, scratch() / "priors")

@@ -35,7 +35,7 @@ def _base() -> Path:
     from searchless_rl.suites.download import resolve_base
 
     try:
-        return resolve_base(load_params().base, layout.downloads())
+        return resolve_base(load_params().base, layout.DATA)
     except (ValueError, OSError, RuntimeError) as error:
         raise RuntimeError(
             f"no network is named, and the base of params.yaml cannot be used: {error}. Give --weights FILE "

@@ -52,9 +52,19 @@ class StudentParams(Section):
     warmup_steps: NonNegative
     value_coefficient: Annotated[Number, Field(ge=0)]
     outcome_share: Annotated[Number, Field(ge=0, le=1)]
+    surprise_share: Annotated[Number, Field(ge=0, le=1)]
     validation_every: Annotated[int, Field(ge=2)]
     checkpoint_every: PositiveInt
     precision: Literal["auto", "float32", "bf16"]
+
+
+class PriorParams(Section):
+    """Priors of different origins, measured side by side."""
+
+    networks: tuple[str, ...]
+    games: PositiveInt
+    arena_games: Annotated[int, Field(ge=2, multiple_of=2)]
+    seed: NonNegative
 
 
 class PretrainParams(Section):
@@ -63,6 +73,7 @@ class PretrainParams(Section):
     threads: Annotated[int, Field(ge=1, le=1024)]
     visits: VisitParams
     student: StudentParams
+    priors: PriorParams
 
 
 def load_pretrain_params(path: Path = PATH) -> PretrainParams:

@@ -33,12 +33,12 @@ def made_by(params: VisitParams, network: Path) -> dict[str, Any]:
     return told | {"kind": "visits", "network_sha256": sha256_of(network)}
 
 
-def make_visits(params: VisitParams, downloads: Path, out: Path) -> dict[str, Any]:
+def make_visits(params: VisitParams, data: Path, out: Path) -> dict[str, Any]:
     """Make every shard that is missing or damaged; the summary, also written as `out`/visits.json.
 
     Args:
         params: see pretrain/params.yaml.
-        downloads: the folder of downloads.
+        data: the data folder, for the base.
         out: the folder of the shards.
 
     Raises:
@@ -47,7 +47,7 @@ def make_visits(params: VisitParams, downloads: Path, out: Path) -> dict[str, An
         ShardError: a shard there was made otherwise.
         RuntimeError: a process that plays was killed or failed; what it had finished is kept.
     """
-    network = resolve_base(params.base, downloads)
+    network = resolve_base(params.base, data)
     made = made_by(params, network)
     with exclusive(out):
         missing = [number for number in range(_shard_count(params)) if not _is_whole(out, number, made)]

@@ -48,14 +48,18 @@ class StudentModule(pl.LightningModule):
     Args:
         network: to train; it ends as the student.
         positions: of the training games.
+        rows: int64, the positions of an epoch (`surprise.epoch_rows`).
         params: of the training.
     """
 
-    def __init__(self, network: nn.Module, positions: Positions, params: StudentParams) -> None:
+    def __init__(
+        self, network: nn.Module, positions: Positions, rows: np.ndarray, params: StudentParams
+    ) -> None:
         super().__init__()
         strict_float32()
         self.network = network
         self.positions = positions
+        self.rows = rows
         self.params = params
         self.calibration = fit_calibration(value_logits(positions.value), positions.outcome)
         self.targets = self.targets_of(positions)
@@ -67,7 +71,7 @@ class StudentModule(pl.LightningModule):
 
     def training_step(self, batch: Any, number: int) -> Tensor:
         """The loss of the next batch."""
-        rows = draw(len(self.positions), self.params.batch_size, self.global_step, self.params.seed)
+        rows = self.rows[draw(len(self.rows), self.params.batch_size, self.global_step, self.params.seed)]
         found = losses(self.network, self.positions, self.targets, rows, self.device)
         self.record = {name: float(part.detach()) for name, part in found._asdict().items()}
         return found.policy + self.params.value_coefficient * found.value

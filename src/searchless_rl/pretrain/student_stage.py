@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,20 @@ from torch import nn
 from searchless_rl.code import code_of
 from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.lc0 import load_network, save_network
+from searchless_rl.nets.evaluator import Evaluator
 from searchless_rl.nets.precision import resolve_precision
 from searchless_rl.nets.se_resnet import SEResNet
+from searchless_rl.nets.value_scale import change_value_head
 from searchless_rl.pretrain.dataset import Positions, positions_of
 from searchless_rl.pretrain.grow import grow
 from searchless_rl.pretrain.records import LabelledGame, ShardError, read_shard, shards
 from searchless_rl.pretrain.settings import StudentParams
 from searchless_rl.pretrain.student import StudentModule, losses
+from searchless_rl.pretrain.surprise import epoch_rows, surprises
+from searchless_rl.progress import Progress
 from searchless_rl.selfplay.fitting import METRICS, WORK, fit
 from searchless_rl.selfplay.guards import failures_explained
+from searchless_rl.statistics.calibration import CalibrationError, fit_calibration, log_forecasts
 from searchless_rl.unfinished import claim, exclusive, keep_results, restore_results
 
 KEYS = ("state_dict", "optimizer_states", "lr_schedulers", "loops")
@@ -28,6 +34,7 @@ KEYS = ("state_dict", "optimizer_states", "lr_schedulers", "loops")
 WEIGHTS, MANIFEST = "weights.pb.gz", "student.json"
 RESULTS = (WEIGHTS, METRICS, MANIFEST)
 _VALIDATION_BATCH = 512
+_CALIBRATION_POSITIONS = 8192
 
 
 def train_student(
@@ -65,7 +72,9 @@ def train_student(
         claim(scratch, origin, code, WORK)
         played = [game for path in found for game in read_shard(path)]
         training, validation = split(played, params.validation_every)
-        module = StudentModule(_student(base, params), training, params)
+        first = calibrated_base(base, training)
+        seen = _seen(base, training, params, show_progress)
+        module = StudentModule(_student(first, base, params), training, seen, params)
         with failures_explained(base, scratch / WORK[0]):
             fit(
                 module,
@@ -107,8 +116,32 @@ def split(games: list[LabelledGame], every: int) -> tuple[Positions, Positions]:
     return positions_of(rest), positions_of(held_out)
 
 
-def _student(base: Path, params: StudentParams) -> nn.Module:
+def calibrated_base(base: Path, positions: Positions) -> nn.Module:
+    """The base with its value head calibrated on the outcomes of some of the positions.
+
+    A head that knows no draws would otherwise have losses so large that they spoil the layers it shares with
+    the policy. One whose forecasts say nothing of the outcomes stays as it is.
+    """
     network = load_network(base)
+    rows = np.unique(np.linspace(0, len(positions) - 1, _CALIBRATION_POSITIONS).astype(np.int64))
+    forecasts = Evaluator(network, _VALIDATION_BATCH)(positions.encoded.planes(rows)).wdl
+    with contextlib.suppress(CalibrationError):
+        fitted = fit_calibration(log_forecasts(forecasts), positions.outcome[rows])
+        change_value_head(network, fitted.scale, fitted.draw)
+    return network.train()
+
+
+def _seen(base: Path, positions: Positions, params: StudentParams, show_progress: bool) -> np.ndarray:
+    """The positions of an epoch."""
+    if not params.surprise_share:
+        return np.arange(len(positions))
+    evaluate = Evaluator(load_network(base), _VALIDATION_BATCH)
+    with Progress("student: surprises", len(positions), "position", show=show_progress) as progress:
+        surprise = surprises(evaluate, positions, progress.update)
+    return epoch_rows(surprise, params.surprise_share, params.seed)
+
+
+def _student(network: nn.Module, base: Path, params: StudentParams) -> nn.Module:
     if not isinstance(network, SEResNet):
         raise ValueError(f"{base}: only an SE-ResNet can be grown")
     sizes = {"filters": params.filters, "blocks": params.blocks, "se_hidden": params.se_hidden}

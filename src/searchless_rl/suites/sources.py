@@ -16,10 +16,10 @@ _PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.!+]*")
 
 
-NETWORK_ENDINGS = (".pb.gz", ".pb", ".onnx.bin")
-"""How the names of network files end: Lc0's format, packed or not, and a packed ONNX graph by lc0."""
-MAX_UNSTATED_BYTES = 512 << 20
-"""The most that is downloaded of a file whose size is not pinned."""
+MAX_UNKNOWN = 512 << 20
+"""Bytes that a file of unknown size may have, and what it may unpack to."""
+NETWORK_ENDINGS = (".pb.gz", ".pb", ".onnx.bin", ".onnx.gz", ".onnx")
+"""How the names of network files end: Lc0's own format, and graphs that lc0 wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,17 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file with pinned size (bytes) and SHA-256 and at least one source, tried in order.
+    """A file with a pinned hash and at least one source, tried in order.
 
-    Where only the hash of the unpacked content is known, as for networks of lczero.org, `sha256` is None and
-    `sha256_unpacked` has it; the size may then be None too.
+    Attributes:
+        name: what users call it.
+        file_name: under which it is kept.
+        size: bytes, None where only the content's hash is known.
+        sha256: of the file, None likewise.
+        licence: under which it is given.
+        description: one line.
+        sources: where it comes from.
+        sha256_unpacked: of what a gzip file holds, where `sha256` is None: lczero.org names networks by it.
     """
 
     name: str
@@ -85,29 +92,23 @@ class RemoteFile:
         bare = PurePosixPath(self.file_name).name == self.file_name
         if not bare or not self.file_name or self.file_name.startswith("."):
             raise ValueError(f"{self.name}: file_name {self.file_name!r} must be a bare file name")
-        hashes = [item for item in (self.sha256, self.sha256_unpacked) if item is not None]
-        if len(hashes) != 1 or not _SHA256.fullmatch(hashes[0]) or not self.sources:
-            raise ValueError(f"{self.name}: needs a source and one SHA-256, in lower-case hex")
-        without_size = self.sha256 is None and all(isinstance(item, HttpsSource) for item in self.sources)
-        if (self.size is None and not without_size) or (self.size is not None and self.size <= 0):
-            raise ValueError(f"{self.name}: needs a size > 0")
+        pinned = [value for value in (self.sha256, self.sha256_unpacked) if value is not None]
+        if len(pinned) != 1 or not _SHA256.fullmatch(pinned[0]) or not self.sources:
+            raise ValueError(f"{self.name}: needs one SHA-256 in lower-case hex and a source")
+        if (self.size is None) != (self.sha256 is None) or (self.size is not None and self.size <= 0):
+            raise ValueError(f"{self.name}: needs a size > 0 with the hash of the file, and none without it")
 
     @property
-    def pinned_hash(self) -> str:
-        """The SHA-256 that says what the file is: of its bytes, or of what they unpack to."""
-        pinned = self.sha256 or self.sha256_unpacked
-        assert pinned is not None
-        return pinned
+    def most(self) -> int:
+        """The most bytes that the file may have."""
+        return MAX_UNKNOWN if self.size is None else self.size
 
     @property
-    def hash_name(self) -> str:
-        """What `pinned_hash` is the hash of, in words."""
-        return "its sha256" if self.sha256 else "the sha256 of its unpacked content"
-
-    @property
-    def size_limit(self) -> int:
-        """The most bytes that are taken from a source."""
-        return self.size or MAX_UNSTATED_BYTES
+    def pinned(self) -> str:
+        """What it must be, in words."""
+        if self.sha256 is not None:
+            return f"its sha256 is {self.sha256}"
+        return f"the sha256 of its unpacked content is {self.sha256_unpacked}"
 
     @property
     def is_network(self) -> bool:
@@ -193,7 +194,7 @@ BADGYAL_3 = RemoteFile(
     size=3_014_883,
     sha256="94e21201b24b96d2694de5fc6326d40c4f7c55e499321908ba11176088b5b959",
     licence="none stated with the file: fetch it, do not redistribute it",
-    description="Bad Gyal 3, distilled from alpha-beta searches: 64 filters x 6 blocks, scalar value",
+    description="Bad Gyal 3, distilled from alpha-beta searches: 64 filters x 6 blocks, scalar value; ONNX",
     sources=(
         HttpsSource(
             "https://raw.githubusercontent.com/hunterchen7/play-lc0/"
@@ -204,23 +205,22 @@ BADGYAL_3 = RemoteFile(
 
 
 def _official(run: str, number: int, sha256_unpacked: str) -> RemoteFile:
-    """A network of Lc0's own training runs; lczero.org names it by the hash of its unpacked content."""
+    """A network of lczero.org, which names them by the hash of the unpacked file."""
     return RemoteFile(
         name=f"{run}-{number}",
         file_name=f"{run}-{number}.pb.gz",
         size=None,
         sha256=None,
-        sha256_unpacked=sha256_unpacked,
         licence="none stated with the file: fetch it, do not redistribute it",
-        description=f"Network {number} of Lc0's run {run.upper()}, trained on self-play with search: "
-        "128 filters x 10 blocks",
+        description=f"Lc0 {run.upper()} {number}, trained on self-play visit counts: 128 filters x 10 blocks",
         sources=(HttpsSource(f"https://training.lczero.org/get_network?sha={sha256_unpacked}"),),
+        sha256_unpacked=sha256_unpacked,
     )
 
 
 OFFICIAL = (
-    _official("t70", 703810, "b30e742bcfd905815e0e7dbd4e1bafb41ade748f85d006b8e28758f1a3107ae3"),
     _official("t59", 591226, "47e3f899519dc1bc95496a457b77730fce7b0b89b6187af5c01ecbbd02e88398"),
+    _official("t70", 703810, "b30e742bcfd905815e0e7dbd4e1bafb41ade748f85d006b8e28758f1a3107ae3"),
 )
 
 MAIAS = (
@@ -233,6 +233,9 @@ MAIAS = (
 REGISTRY: dict[str, RemoteFile] = {
     entry.name: entry for entry in (*MAIAS, MAIA_1900, MEANGIRL_8, GOODGYAL_5, BADGYAL_3, *OFFICIAL, BT4)
 }
+
+BUNDLED = ("visits",)
+"""Networks that this project trained itself (pretrain/dvc.yaml): in Git, nothing is downloaded."""
 
 KNOWN_BY_HASH: dict[str, str] = {entry.sha256: entry.name for entry in REGISTRY.values() if entry.sha256} | {
     "e6ada9d6c4a769bfab3aa0848d82caeb809aa45f83e6c605fc58a31d21bdd618": "BT4-1024x15x32h policytune-332",
