@@ -23,6 +23,7 @@ from searchless_rl.claims.findings import read_findings, summary_of, table_of
 from searchless_rl.params import load_params
 from searchless_rl.reports.formats import Source
 from searchless_rl.results import glossary
+from searchless_rl.suites.sources import REGISTRY
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- generated: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -113,6 +114,24 @@ def metrics() -> str:
     return "\n\n".join(parts)
 
 
+def networks() -> str:
+    """The networks that may be fetched by name."""
+    rows = [
+        "| name | what it is | bytes | licence | to load it | SHA-256 | from |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for entry in REGISTRY.values():
+        if not entry.is_network:
+            continue
+        steps = ["ONNX graph read"] if entry.file_name.endswith(".onnx.bin") else []
+        steps += ["scalar value as win/draw/loss"] if "scalar value" in entry.description else []
+        size = f"{entry.size:,}" if entry.size else "not pinned"
+        digest = f"`{entry.sha256}`" if entry.sha256 else f"`{entry.sha256_unpacked}` (unpacked)"
+        cells = [f"`{entry.name}`", entry.description, size, entry.licence, ", ".join(steps) or "as it is"]
+        rows.append(f"| {' | '.join(cells)} | {digest} | {'; or '.join(map(str, entry.sources))} |")
+    return "\n".join(rows)
+
+
 def visits() -> str:
     """What the bundled network is, from its card and the times of its making."""
     card = json.loads((ROOT / "data" / "networks" / "visits.json").read_text(encoding="utf-8"))
@@ -136,6 +155,7 @@ def visits() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
+    "networks": networks,
     "visits": visits,
     "findings": found,
     "costs": costs,

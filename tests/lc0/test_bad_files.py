@@ -312,6 +312,24 @@ def test_networks_that_are_not_supported(tmp_path, name):
     expect(random_networks.write(make(), tmp_path / "network.pb.gz"), message)
 
 
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (2, "WITH_CASTLING_PLANE"),
+        (3, "WITH_CANONICALIZATION"),
+        (4, "WITH_CANONICALIZATION_HECTOPLIES"),
+        (5, "WITH_CANONICALIZATION_V2"),
+        (132, "WITH_CANONICALIZATION_HECTOPLIES_ARMAGEDDON"),
+        (133, "WITH_CANONICALIZATION_V2_ARMAGEDDON"),
+    ],
+)
+@pytest.mark.parametrize("body", [attention, conv])
+def test_other_input_planes_are_refused_by_the_name_lc0_gives_them(tmp_path, body, number, name):
+    net = body(assign(f"{FORMAT}.input", number))()
+    message = rf"input = \w*{name} \({number}\): supported is CLASSICAL_112_PLANE \(1\); other planes"
+    expect(random_networks.write(net, tmp_path / "x.pb.gz"), message)
+
+
 @pytest.mark.parametrize("stored", [{}, {"network": 4}, {"network": 6, "input_embedding": 0}])
 def test_hybrid_bodies_are_refused(tmp_path, stored):
     """By what they are, also where their headers have fields of no other network."""

@@ -14,7 +14,8 @@ from searchless_rl.lc0.wire import Message, MessageType, encode
 TENSOR = MessageType(
     "TensorProto", {2: ("data_type", "uint"), 8: ("name", "bytes"), 9: ("raw_data", "bytes")}
 )
-GRAPH = MessageType("GraphProto", {5: ("initializer", [TENSOR])})
+NODE = MessageType("NodeProto", {4: ("op_type", "bytes")})
+GRAPH = MessageType("GraphProto", {1: ("node", [NODE]), 5: ("initializer", [TENSOR])})
 MODEL = MessageType(
     "ModelProto", {1: ("ir_version", "uint"), 2: ("producer_name", "bytes"), 7: ("graph", GRAPH)}
 )
@@ -44,13 +45,25 @@ def tensors(seed=0, blocks=2):
     return found | {"/value/dense2/matmul/w": random(HIDDEN, 1), "/value/dense2/add/w": random(1)}
 
 
-def write(path, values, producer=b"Lc0"):
+def operators(blocks):
+    """What lc0 0.32.1 writes, in its order."""
+    dense = ["MatMul", "Add"]
+    excitation = [*dense, "Relu", *dense, "Reshape", "Split", "Sigmoid", "Mul", "Add"]
+    block = ["Conv", "Relu", "Conv", "ReduceMean", *excitation, "Add", "Relu"]
+    policy = ["Conv", "Relu", "Conv", "Reshape", "Gather"]
+    value = ["Conv", "Relu", "Reshape", *dense, "Relu", *dense, "Tanh"]
+    return ["Conv", "Relu", *block * blocks, *policy, *value]
+
+
+def write(path, values, producer=b"Lc0", nodes=None):
+    if nodes is None:
+        nodes = operators(sum(name.endswith("/conv1/w/kernel") for name in values) - 1)  # the policy's is one
     stored = [
         Message(TENSOR, data_type=1, name=name.encode(), raw_data=value.tobytes())
         for name, value in values.items()
     ]
     stored.append(Message(TENSOR, data_type=6, name=b"/const/mapping_table", raw_data=bytes(8)))
-    graph = Message(GRAPH, initializer=stored)
+    graph = Message(GRAPH, initializer=stored, node=[Message(NODE, op_type=name.encode()) for name in nodes])
     model = Message(MODEL, ir_version=8, producer_name=producer, graph=graph)
     path.write_bytes(gzip.compress(b"".join(bytes(part) for part in encode(model))))
     return path
@@ -128,6 +141,26 @@ def with_value(name, value):
 def test_another_graph_is_refused_by_name(tmp_path, values, words):
     with pytest.raises(NetworkFileError, match=rf"net\.onnx\.bin: .*{words}"):
         load_network(write(tmp_path / "net.onnx.bin", values))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda nodes: ["Mish" if name == "Relu" else name for name in nodes],
+            r"\[1\]: Mish found, Relu exp",
+        ),
+        (lambda nodes: [*nodes[:-1], "Softmax"], r"\[47\]: Softmax found, Tanh expected; of lc0's graphs"),
+        (lambda nodes: nodes[:-1], r"\[47\]: None found, Tanh"),
+        (lambda nodes: [*nodes, "Add"], r"\[48\]: Add found, None"),
+        (lambda nodes: [], r"\[0\]: None found, Conv"),
+    ],
+    ids=["mish", "softmax", "short", "long", "empty"],
+)
+def test_a_graph_that_computes_something_else_of_the_same_tensors_is_refused(tmp_path, change, words):
+    path = write(tmp_path / "net.onnx.bin", tensors(), nodes=change(operators(2)))
+    with pytest.raises(NetworkFileError, match=rf"net\.onnx\.bin: graph\.node{words}"):
+        load_network(path)
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):

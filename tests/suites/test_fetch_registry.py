@@ -18,8 +18,20 @@ from https_server import BODY, ENTRY, Server
 from searchless_rl import layout
 from searchless_rl.suites.download import FetchError, Transport, resolve_base
 from searchless_rl.suites.https_source import HttpsOnlyRedirects, open_https
-from searchless_rl.suites.sources import MAIA_1900, REGISTRY, HttpsSource, PyPISource, SourceError
+from searchless_rl.suites.sources import BT4, MAIA_1900, REGISTRY, HttpsSource, PyPISource, SourceError
 from searchless_rl.suites.verify import mismatch
+
+
+def test_a_sibling_is_refused_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fine-tuned BT4 has the shape and header of the paper's: only the hash tells them apart."""
+    sibling = "e6ada9d6c4a769bfab3aa0848d82caeb809aa45f83e6c605fc58a31d21bdd618"
+    path = tmp_path / BT4.file_name
+    path.write_bytes(BODY)
+    assert str(mismatch(path, BT4)).startswith("it has 300,")
+    monkeypatch.setattr("searchless_rl.suites.verify.sha256_of", lambda path: sibling)
+    assert str(mismatch(path, BT4)).startswith("it is BT4-1024x15x32h policytune-332, not bt4: it has")
+    monkeypatch.setattr("searchless_rl.suites.verify.sha256_of", lambda path: MAIA_1900.sha256)
+    assert str(mismatch(path, BT4)).startswith("it is maia-1900, not bt4: ")
 
 
 def test_only_https_addresses_are_sources() -> None:

@@ -37,8 +37,8 @@ MEASURED = {
 
 PAPER_STEPS = 2000
 """Optimizer steps of the paper (Table 2)."""
-SEARCH_PRIORS = ("bt4", "visits", "meangirl-8", "goodgyal-5", "badgyal-3")
-"""Bases that were distilled from a search: the first two from the visit counts of a tree search, like the
+SEARCH_PRIORS = ("bt4", "visits", "t70-703810", "t59-591226", "meangirl-8", "goodgyal-5", "badgyal-3")
+"""Bases that were distilled from a search: the first four from the visit counts of a tree search, like the
 paper's (appendix B), the others from alpha-beta searches. Names of `params.base`, or of its file."""
 PREMISES: dict[str, tuple[str, Callable[[Params], bool]]] = {
     "search": (

@@ -196,7 +196,7 @@ def _corrected(net: Message) -> dict[str, int]:
 def check_supported(network_format: NetworkFormat) -> None:
     """Raise NetworkFileError, naming field and value, for a network that the families cannot express."""
     _require(network_format, "network", (*_CONVOLUTIONAL, *_ATTENTION))
-    _require(network_format, "input", (InputFormat.CLASSICAL_112_PLANE,))
+    _require(network_format, "input", (InputFormat.CLASSICAL_112_PLANE,), "; other planes are not made")
     _require(network_format, "value", (ValueFormat.WDL, ValueFormat.CLASSICAL))
     output = OutputFormat[network_format.value.name]
     _require(

@@ -2,12 +2,14 @@
 
 Only what lc0 writes for a convolutional network is read (`lc0 leela2onnx`, lc0 0.30 and later): its
 initialisers have fixed names, /inputconv/w/kernel, /block0/conv1/w/kernel and so on, batch norm folded in.
-The graph's nodes are not looked at: with these names and sizes it can be no other.
+Names and sizes do not tell the activation and the value head's last step, so the operators are compared with
+those of the one graph that lc0 writes for such a network with ReLU and a scalar value.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +31,24 @@ _TENSOR = MessageType(
 )
 _MODEL = MessageType(
     "ModelProto",
-    {2: ("producer_name", "bytes"), 7: ("graph", MessageType("GraphProto", {5: ("initializer", [_TENSOR])}))},
+    {
+        2: ("producer_name", "bytes"),
+        7: (
+            "graph",
+            MessageType(
+                "GraphProto",
+                {
+                    1: ("node", [MessageType("NodeProto", {4: ("op_type", "bytes")})]),
+                    5: ("initializer", [_TENSOR]),
+                },
+            ),
+        ),
+    },
 )
+_STEM = "Conv Relu"
+_BLOCK = f"{_STEM} Conv ReduceMean MatMul Add Relu MatMul Add Reshape Split Sigmoid Mul Add Add Relu"
+_HEADS = f"{_STEM} Conv Reshape Gather {_STEM} Reshape MatMul Add Relu MatMul Add Tanh"
+"""The operators of the parts, in lc0's order."""
 
 
 def is_onnx(path: Path) -> bool:
@@ -45,16 +63,38 @@ def load_onnx(path: Path) -> SEResNet:
         NetworkFileError: the file (named) is damaged, or is no graph that lc0 made of such a network.
     """
     try:
-        return _build(_initializers(path))
+        model = _model(path)
+        network = _build(_initializers(model))
+        _check_operators(model, network.config.blocks)
+        return network
     except NetworkFileError as error:
         raise NetworkFileError(f"{path}: {error}") from error.__cause__
 
 
-def _initializers(path: Path) -> dict[str, np.ndarray]:
-    """float32 values of every float initialiser, flat."""
+def _model(path: Path) -> Message:
     model = parse(read_packed(path, _IR_VERSION), _MODEL)
     if bytes(find(model, "producer_name") or b"") != b"Lc0":
         raise NetworkFileError("producer_name: not Lc0; of ONNX graphs only those that lc0 wrote are read")
+    return model
+
+
+def _check_operators(model: Message, blocks: int) -> None:
+    """NetworkFileError, naming the first difference, unless the graph computes such a network."""
+    found = [
+        bytes(node.get("op_type") or b"").decode("utf-8", "replace")
+        for node in find(model, "graph.node") or []
+    ]
+    expected = " ".join([_STEM, *[_BLOCK] * blocks, _HEADS]).split()
+    for index, (operator, wanted) in enumerate(zip_longest(found, expected)):
+        if operator != wanted:
+            raise NetworkFileError(
+                f"graph.node[{index}]: {operator} found, {wanted} expected; of lc0's graphs, those "
+                "with ReLU, squeeze-excitation, convolutional policy and a scalar value are read"
+            )
+
+
+def _initializers(model: Message) -> dict[str, np.ndarray]:
+    """float32 values of every float initialiser, flat."""
     found = {}
     for tensor in find(model, "graph.initializer") or []:
         if tensor.get("data_type") == _FLOAT:

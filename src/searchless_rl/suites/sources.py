@@ -237,6 +237,13 @@ REGISTRY: dict[str, RemoteFile] = {
 BUNDLED = ("visits",)
 """Networks that this project trained itself (pretrain/dvc.yaml): in Git, nothing is downloaded."""
 
+KNOWN_BY_HASH: dict[str, str] = {entry.sha256: entry.name for entry in REGISTRY.values() if entry.sha256} | {
+    "e6ada9d6c4a769bfab3aa0848d82caeb809aa45f83e6c605fc58a31d21bdd618": "BT4-1024x15x32h policytune-332",
+    "e3067757d1fc2dfc66947b21d15ace0cedf4c54254fc1de83d77c378a3e8b8e1": "BT3-768x15x24h-swa-2790000",
+    "bc27a6cae8ad36f2b9a80a6ad9dabb0d6fda25b1e7f481a79bc359e14f563406": "t1-256x10-distilled-swa-2432500",
+}
+"""SHA-256 -> name of the registered files, and of others taken for BT4; the first has its very shape."""
+
 
 def remote_file(name: str) -> RemoteFile:
     """The registry entry of that name. Raises `ValueError` naming the known ones."""

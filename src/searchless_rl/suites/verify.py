@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 from searchless_rl.files import sha256_of
-from searchless_rl.suites.sources import MAX_UNKNOWN, RemoteFile
+from searchless_rl.suites.sources import KNOWN_BY_HASH, MAX_UNKNOWN, RemoteFile
 
 _CHUNK = 1 << 20
 
@@ -45,6 +45,8 @@ def mismatch(path: Path, entry: RemoteFile) -> str | None:
         difference = f"the sha256 of its unpacked content is {unpacked}, expected {entry.sha256_unpacked}"
     else:
         return None
+    if (other := KNOWN_BY_HASH.get(sha256_of(path))) is not None:
+        return f"it is {other}, not {entry.name}: {difference}"
     with path.open("rb") as handle:
         page = looks_like_html(handle.read(512))
     return f"it is a web page (HTML), not {entry.file_name}: {difference}" if page else difference
