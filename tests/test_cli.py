@@ -37,7 +37,7 @@ def test_scale_then_errors_that_say_what_to_do(workspace, capsys):
     assert (workspace / "params.yaml").read_bytes() == (workspace / "scales" / "smoke.yaml").read_bytes()
     assert "write TERM-TAU-BETA-sSEED" in _fails(capsys, "train", "forward_kl")
     assert "base.pb.gz" in _fails(capsys, "tactics", "base")
-    assert "known: bt4, goodgyal-5, maia-1100" in _fails(capsys, "fetch", "stockfish")
+    assert "known: badgyal-3, bt4, goodgyal-5, maia-1100" in _fails(capsys, "fetch", "stockfish")
     assert "torre_6605_winning.csv" in _fails(capsys, "suites")
 
 

@@ -32,7 +32,8 @@ VISITS = {
 STUDENT = {
     **{"filters": 20, "blocks": 2, "se_hidden": 4, "seed": 0, "steps": 4, "batch_size": 8},
     **{"learning_rate": 1e-3, "weight_decay": 1e-4, "warmup_steps": 2, "value_coefficient": 1.0},
-    **{"outcome_share": 0.5, "validation_every": 4, "checkpoint_every": 4, "precision": "float32"},
+    **{"outcome_share": 0.5, "surprise_share": 0.5, "validation_every": 4, "checkpoint_every": 4},
+    **{"precision": "float32"},
 }
 
 

@@ -160,6 +160,9 @@ def test_the_numbers_are_written_and_the_line_is_named(shown, tmp_path):
 def test_draws_are_written_to_the_digits_their_bounds_agree_in():
     assert draws_text(1234567, 1234567) == "1,234,567"
     assert draws_text(24582, 24592) == "≈ 24,600"
+    assert draws_text(528_371, 536_769) == "528k–537k"
+    assert draws_text(1_647_515, 1_759_127) == "1.64M–1.76M"
+    assert draws_text(990_100, 1_100_500) == "990k–1.11M"
     assert draws_text(74100, 75400) == "74,100–75,400"
     assert draws_text(74600, 75400) == "≈ 75,000"
     assert draws_text(307, 309) == "307–309"

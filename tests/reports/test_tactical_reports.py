@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from searchless_rl.evaluation.names import CANDIDATE_COLUMNS
 from searchless_rl.figures import figure9
-from searchless_rl.figures.figure6 import draw_figure6, figure6_data
+from searchless_rl.figures.figure6 import draw_figure6, figure6_data, ratio_marks
 from searchless_rl.figures.figure8 import draw_figure8, figure8_data
 from searchless_rl.figures.figure9 import draw_figure9
 from searchless_rl.reports.recovery import recovery_table
@@ -50,6 +50,11 @@ def test_figure6_has_paired_gains_by_depth_and_rating():
             assert accuracy.loc[low, ["low", "high"]].tolist() == pytest.approx(paired_interval(pair))
     assert (data["low"] <= data["gain"]).all()
     assert (data["gain"] <= data["high"]).all()
+
+
+def test_ratios_are_marked_at_1_2_5_between_the_ends():
+    assert ratio_marks(-1.0, 3.0) == pytest.approx([0.5, 1, 2, 5, 10, 20])
+    assert ratio_marks(-0.1, 0.2) == [1]
 
 
 def test_figure6_leaves_out_what_was_not_measured(tmp_path):

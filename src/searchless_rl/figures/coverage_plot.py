@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import matplotlib.pyplot as plt
@@ -105,6 +106,10 @@ def _right_edge(frame: pd.DataFrame) -> float:
     return float(np.clip(3 * crossings.max(), 10, frame["draws"].max()))
 
 
+_LONG = 100_000
+"""From here on a bound in full would not fit its column beside another."""
+
+
 def draws_text(low: int, high: int) -> str:
     """Draws that reach the share: exact where known, rounded where large bounds agree so, else both bounds.
 
@@ -120,7 +125,16 @@ def draws_text(low: int, high: int) -> str:
         ends = {int(float(f"{end:.{digits - 1}e}")) for end in (low, high)}
         if len(ends) == 1 and low >= 1000:
             return f"≈ {ends.pop():,}"
+    if low >= _LONG:
+        return f"{_short(low, math.floor)}–{_short(high, math.ceil)}"
     return f"{low:,}–{high:,}"
+
+
+def _short(number: int, outward: Callable[[float], int]) -> str:
+    """A large bound in thousands or in hundredths of a million, rounded away from the other one."""
+    if number < 1_000_000:
+        return f"{outward(number / 1000)}k"
+    return f"{outward(number / 10_000) / 100:.2f}M"
 
 
 def _key(figure: SubFigure, frame: pd.DataFrame, terms: Sequence[str], width: float) -> None:

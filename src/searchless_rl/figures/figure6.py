@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,9 @@ def draw_figure6(data: pd.DataFrame, stem: Path, scale: str) -> None:
         if panel != ACCURACY:
             ratio = axis.secondary_yaxis("right", functions=(np.exp, _log))
             ratio.set_ylabel("ratio to the base")
+            marks = ratio_marks(*axis.get_ylim())
+            if len(marks) > 2:
+                ratio.set_yticks(marks, [f"{mark:g}" for mark in marks])
     handles, names = row[0].get_legend_handles_labels()
     if handles:
         base = Line2D([], [], color=BASE_COLOUR, linewidth=0.8, label="Frozen base")
@@ -134,6 +138,16 @@ def draw_figure6(data: pd.DataFrame, stem: Path, scale: str) -> None:
     figure.suptitle(_heading(data, scale), fontsize=8)
     write_figure(figure, data, stem)
     plt.close(figure)
+
+
+def ratio_marks(low: float, high: float) -> list[float]:
+    """Ratios 1, 2 and 5 times a power of ten whose logarithms lie between two ends (nats).
+
+    Ratios at equal steps would run into one another at the upper end of an axis that is linear in nats.
+    """
+    decades = range(math.floor(low / math.log(10)), math.ceil(high / math.log(10)) + 1)
+    marks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+    return [mark for mark in marks if low <= math.log(mark) <= high]
 
 
 def _heading(data: pd.DataFrame, scale: str) -> str:
