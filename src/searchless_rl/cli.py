@@ -82,6 +82,27 @@ def describe(arguments: argparse.Namespace) -> None:
         raise NetworkFileError(f"{arguments.weights}: {summary['unsupported']}")
 
 
+def compare(arguments: argparse.Namespace) -> int:
+    """Compare two report or figure folders, number by number: equal, inside the interval, outside."""
+    from searchless_rl.audit.compare import agrees, summary
+    from searchless_rl.audit.compare import compare as compare_folders
+
+    numbers = compare_folders(arguments.ours, arguments.theirs)
+    shown = numbers[numbers["verdict"] != "equal"] if arguments.unequal else summary(numbers)
+    print(shown.to_csv(index=False) if arguments.unequal else shown.to_string(index=False))
+    return 0 if agrees(numbers) else 1
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Recompute a report folder from its committed files: intervals, tests, tables, findings."""
+    from searchless_rl.audit.verify import report_of
+    from searchless_rl.audit.verify import verify as verify_folder
+
+    found = verify_folder(arguments.folder, load_params(Path("scales") / f"{arguments.folder.name}.yaml"))
+    print(report_of(found, arguments.folder))
+    return 0 if found.holds else 1
+
+
 def winning(arguments: argparse.Namespace) -> None:
     """Search the winning sets of a puzzle file's mates with a UCI engine, once and for all."""
     import json
@@ -188,6 +209,11 @@ def _parser() -> argparse.ArgumentParser:
     add("visits", stages.visits)
     add("train-student", stages.train_student)
     add("priors", stages.priors)
+    sides = add("compare", compare)
+    sides.add_argument("ours", type=Path, help="a folder, e.g. reports/mini")
+    sides.add_argument("theirs", type=Path, help="another, e.g. of the recorded run")
+    sides.add_argument("--unequal", action="store_true", help="list what is not equal (CSV)")
+    add("verify", verify).add_argument("folder", type=Path, help="e.g. reports/mini")
     add("ui", ui).add_argument("--port", type=_port, default=5000, help="on this machine only (5000)")
     add("describe", describe).add_argument("weights", type=Path, help="an Lc0 .pb.gz")
     return parser

@@ -26,7 +26,7 @@ from searchless_rl.reports.listings import write_paired, write_recovery
 from searchless_rl.reports.recovery import recovery_table
 from searchless_rl.reports.stage import build_tables
 from searchless_rl.reports.table4 import table4, write_table4
-from searchless_rl.reports.table6 import write_table6
+from searchless_rl.reports.table6 import table6, write_table6
 from searchless_rl.statistics.paired import compare_models
 
 MOST_OVERFULL = 5.0
@@ -58,7 +58,7 @@ def test_every_table_compiles_and_fits_where_nothing_is_measured(tmp_path, root,
 def test_tables_with_the_papers_numbers_compile_and_fit(tmp_path, root):
     """As wide as they get: 33 accuracies with half-widths, every printed result, both anchors' recovery."""
     paper, source = root / "data" / "paper", Source("bt4", "paper")
-    write_table6(paper_selection(printed_selection(paper)), tmp_path / "table6", source)
+    write_table6(table6(paper_selection(printed_selection(paper))), tmp_path / "table6", source)
     write_published(published(paper, paper_tables(paper)), tmp_path / "published", source, "bt4")
     write_recovery(recovery_table(random_recovery(), PAPER), tmp_path / "recovery", source)
     scores = random_scores(models=("base", REVERSE, FORWARD, FIXED))

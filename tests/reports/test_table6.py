@@ -5,7 +5,7 @@ import pytest
 from made_results import paper_selection, printed_selection, selection_model
 
 from searchless_rl.reports.formats import Source
-from searchless_rl.reports.table6 import matrix, table6, write_table6
+from searchless_rl.reports.table6 import matrix, others_text, table6, write_table6
 from searchless_rl.statistics.intervals import wilson
 
 SOURCE = Source("bt4", "paper")
@@ -28,7 +28,7 @@ def models(printed):
 
 def test_the_papers_matrix_is_printed_from_its_counts(models, printed, tmp_path):
     """33 numbers with their half-widths at their places, and the six bold ones."""
-    write_table6(models, tmp_path / "table6", SOURCE)
+    write_table6(table6(models), tmp_path / "table6", SOURCE)
     lines = [line for line in (tmp_path / "table6.md").read_text().splitlines() if line.startswith("| ")]
     header, rows = _cells_of(lines[0]), [_cells_of(line) for line in lines[1:]]
     assert header[3:] == ["β = 0.0001", "β = 0.001", "β = 0.01", "β = 0.1", "β = 1"]
@@ -49,11 +49,12 @@ def test_cells_outside_the_selection_are_named_in_the_note(models, tmp_path):
         selection_model("forward_kl-adaptive-0.003-s0", 9_500),
         selection_model("reverse_kl-fixed-0.03-s0", 9_400, in_grid=False, requested=True),
     ]
-    write_table6([*models, *others], tmp_path / "table6", SOURCE)
+    everybody = [*models, *others]
+    write_table6(table6(everybody), tmp_path / "table6", SOURCE, others_text(everybody))
     note = (tmp_path / "table6.md").read_text().splitlines()[-1]
     assert "forward_kl-adaptive-0.003-s0 95.00 ± 0.43" in note
     assert "reverse_kl-fixed-0.03-s0 94.00 ± 0.47" in note
-    write_table6(models, tmp_path / "table6", SOURCE)
+    write_table6(table6(models), tmp_path / "table6", SOURCE)
     assert "never selected" not in (tmp_path / "table6.md").read_text()
 
 

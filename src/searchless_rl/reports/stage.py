@@ -28,7 +28,7 @@ from searchless_rl.reports.table1 import table1, write_table1
 from searchless_rl.reports.table3 import table3, write_table3
 from searchless_rl.reports.table4 import table4, write_table4
 from searchless_rl.reports.table5 import read_shapes, table5, write_table5
-from searchless_rl.reports.table6 import write_table6
+from searchless_rl.reports.table6 import others_text, table6, write_table6
 from searchless_rl.reports.tables import cells, headline, table2
 from searchless_rl.results.models import Measured, read_control, read_models
 from searchless_rl.results.names import BASE
@@ -52,7 +52,7 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
     write_table3(table3([models[0], *select_cells(models)]), out / "table3", source)
     write_table4(table4(headline_scores(data)), out / "table4", source, params.headline_beta)
     write_table5(table5(read_games(sampled), read_shapes(sampled)), out / "table5", source)
-    write_table6(models, out / "table6", source)
+    write_table6(table6(models), out / "table6", source, others_text(models))
     write_coverage_table(coverage_table(shown_coverage(data)), out / "coverage", source)
     write_paired(compare_models(with_control(scores, data)), out / "paired", source)
     write_recovery(_recovery(data), out / "recovery", source)

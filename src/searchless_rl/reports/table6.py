@@ -63,9 +63,15 @@ def _entry(seeds: pd.DataFrame, *, bold: bool) -> str:
     return f"**{number}** {half}" if bold and known["selected"].all() else text
 
 
-def write_table6(models: Sequence[Measured], stem: Path, source: Source) -> None:
-    """Write `table6` as CSV, and its `matrix` as Markdown and LaTeX."""
-    frame = table6(models)
+def write_table6(frame: pd.DataFrame, stem: Path, source: Source, others: str = "") -> None:
+    """Write `table6`'s frame as CSV, and its `matrix` as Markdown and LaTeX.
+
+    Args:
+        frame: of `table6`.
+        stem: path without suffix.
+        source: named in the table.
+        others: a last sentence, of `others_text`.
+    """
     n = frame["n"].max()
     puzzles = "" if pd.isna(n) else f"{n} puzzles. "
     columns: dict[str, Callable[[pd.Series], str]] = {"Exploration term": term_name, "Self-play τ": tau_name}
@@ -76,7 +82,7 @@ def write_table6(models: Sequence[Measured], stem: Path, source: Source) -> None
         number=6,
         title="coefficient selection, accuracy (%) on the selection suite",
         note=f"{puzzles}Bold: the largest of its row, the smaller beta of equals, which the arm carries into "
-        f"Table 1; {PROPOSED}. {INTERVALS}{_others(models)}",
+        f"Table 1; {PROPOSED}. {INTERVALS}{others}",
         source=source,
         groups=dict.fromkeys(_BETAS.values(), "Coefficient β"),
         columns=columns,
@@ -84,7 +90,7 @@ def write_table6(models: Sequence[Measured], stem: Path, source: Source) -> None
     )
 
 
-def _others(models: Sequence[Measured]) -> str:
+def others_text(models: Sequence[Measured]) -> str:
     """Cells measured on the suite that take no part in the selection."""
     found = [
         f"{model.name} {percent(*(figures[key] for key in ('accuracy', 'low', 'high')))}"

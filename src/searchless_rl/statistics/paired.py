@@ -142,7 +142,7 @@ def compare_models(scores: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataF
         measured = {model: suites[suite] for model, suites in scores.items() if suite in suites}
         pairs = [(a, b, count_pair(measured[a], measured[b], suite)) for a, b in combinations(measured, 2)]
         found = [mcnemar_p(pair) for _, _, pair in pairs]
-        for (a, b, pair), p, p_holm in zip(pairs, found, _holm(found), strict=True):
+        for (a, b, pair), p, p_holm in zip(pairs, found, holm(found), strict=True):
             low, high = paired_interval(pair)
             rows.append(
                 {"suite": suite, "a": a, "b": b, "n": pair.n, **pair._asdict()}
@@ -151,7 +151,8 @@ def compare_models(scores: Mapping[str, Mapping[str, pd.DataFrame]]) -> pd.DataF
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _holm(p: list[float]) -> list[float]:
+def holm(p: list[float]) -> list[float]:
+    """Correct the p values of one suite's pairs by Holm's method; without puzzles all are NaN and stay so."""
     # A suite's pairs share its puzzles: they are all tested, or all without puzzles.
     if not p or math.isnan(p[0]):
         return p
