@@ -10,7 +10,7 @@ from searchless_rl.statistics import combination
 from searchless_rl.statistics.combination import Interval
 
 MARGIN = 0.02
-"""Share by which numbers without an interval must differ: they are exact, but of one training run."""
+"""Share by which numbers without an interval over items must differ."""
 
 
 class UnmeasuredError(LookupError):

@@ -25,7 +25,7 @@ class Row(NamedTuple):
     """A line of a report file.
 
     Attributes:
-        line: its number, from 1; the header is line 1.
+        line: its number, from 1; the header is line 1. 0: of no file of a run, but printed in the paper.
         values: column -> value; what is empty in the file is left out.
     """
 
@@ -67,11 +67,14 @@ class Number:
         frame: name of the file.
         column: of the number; its bounds stand in the columns beside it.
         where: column and value pairs that name the row; of several the first counts.
+        is_mean: whether it is a mean or median of a sample, which says nothing without an interval; that over
+            seeds will do.
     """
 
     frame: str
     column: str
     where: Where
+    is_mean: bool = False
 
     def __str__(self) -> str:
         row = " ".join(_spelled(name, value) for name, value in self.where)
@@ -80,7 +83,10 @@ class Number:
     def of(self, frames: Frames) -> Estimate:
         """The number with its bounds, and its values by seed."""
         row = find_row(frames, self.frame, self.where)
-        return _estimate(frames, self.frame, self.column, row)
+        found = _estimate(frames, self.frame, self.column, row)
+        if self.is_mean and not found.sampled and len(found.seeds) < 2 and row.line:
+            raise UnmeasuredError(f"{self.frame}.csv, line {row.line}: {self.column} has no interval")
+        return found
 
 
 @dataclass(frozen=True)

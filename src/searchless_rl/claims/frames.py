@@ -46,11 +46,14 @@ def read_frames(reports: Path, figures: Path) -> Frames:
     return {name: rows_of(frame) for name, frame in found.items()}
 
 
-def rows_of(frame: pd.DataFrame) -> list[Row]:
-    """The lines of a file from its frame; empty fields are left out."""
+def rows_of(frame: pd.DataFrame, *, is_file: bool = True) -> list[Row]:
+    """The lines of a file from its frame (line 0 if it is none); empty fields are left out."""
     records = frame.to_dict("records")
     return [
-        Row(place + 2, {str(key): value for key, value in record.items() if not pd.isna(value)})
+        Row(
+            place + 2 if is_file else 0,
+            {str(key): value for key, value in record.items() if not pd.isna(value)},
+        )
         for place, record in enumerate(records)
     ]
 
@@ -83,7 +86,7 @@ def paper_frames(folder: Path) -> Frames:
         "recovery": _recovery(folder),
         "figure6": _figure6(table4, elsewhere),
     }
-    return {name: rows_of(frame) for name, frame in found.items()}
+    return {name: rows_of(frame, is_file=False) for name, frame in found.items()}
 
 
 def _read(folder: Path, name: str) -> pd.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from searchless_rl.cells import DECADES, TAUS, TERMS
 from searchless_rl.claims.expressions import (
     Difference,
@@ -41,6 +43,11 @@ def score(term: str, tau: str | None) -> Number:
 def cell(term: str, tau: str, beta: float, column: str) -> Number:
     """A figure of one cell (cells.csv)."""
     return Number("cells", column, (*model_key(term, tau), ("beta", beta), ("variant", "full")))
+
+
+def game_length(term: str, tau: str, beta: float) -> Number:
+    """Plies of the games that ended in the last steps of training (cells.csv)."""
+    return replace(cell(term, tau, beta, "final_plies"), is_mean=True)
 
 
 def curve(low: float, high: float) -> Rows:
@@ -101,7 +108,8 @@ def shape(term: str, sampling: str, column: str) -> Number:
 
 def recovered(statistic: str, term: str = "base") -> Number:
     """A statistic of section 3.5."""
-    return Number("recovery", "value", (("statistic", statistic), ("term", term)))
+    is_mean = statistic.startswith(("mean ", "median ", "geometric mean "))
+    return Number("recovery", "value", (("statistic", statistic), ("term", term)), is_mean)
 
 
 def all_accuracies(suite: str = "main") -> tuple[Expression, ...]:

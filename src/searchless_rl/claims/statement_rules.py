@@ -174,10 +174,7 @@ _METHOD: dict[str, Rule] = {
     "C018": below(number.cell(FORWARD, "adaptive", HEADLINE, "final_tau_min"), 0.1),
     "C019": each(
         [
-            more(
-                number.cell(term, "fixed", beta, "final_plies"),
-                number.cell(term, "adaptive", beta, "final_plies"),
-            )
+            more(number.game_length(term, "fixed", beta), number.game_length(term, "adaptive", beta))
             for term, beta in (("none", 0.0), ("entropy", HEADLINE), (REVERSE, HEADLINE), (FORWARD, HEADLINE))
         ]
     ),
