@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 from made_results import FIXED, FORWARD, PAPER, REVERSE, random_recovery
+from scipy import stats
 
 from searchless_rl.reports.recovery import recovery_table
 from searchless_rl.statistics.intervals import wilson

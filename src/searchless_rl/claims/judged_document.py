@@ -20,9 +20,9 @@ _READING = f"""\
 Intervals are 95 %, over puzzles, positions or games. Differences and ratios of numbers that were not
 measured as pairs take them as independent, which is too wide where the puzzles are the same. Draws,
 divergences and entropies have no interval over items: they must differ by {100 * MARGIN:g} %. Of a rule with
-several parts every part must hold, and one that is contradicted contradicts it. Intervals are not corrected for how
-many claims there are. The last column is the same rule's verdict on the paper's own numbers: where it is
-inconclusive, the intervals that the paper prints do not settle its claim."""
+several parts every part must hold, and one that is contradicted contradicts it. Intervals are not corrected
+for how many claims there are. The last column is the same rule's verdict on the paper's own numbers: where it
+is inconclusive, the intervals that the paper prints do not settle its claim."""
 _ONE_SEED = "Each cell is one training run (one seed): what another seed would give, no interval here says."
 _SEEDS = """\
 Where a cell was trained with several seeds (column seeds of the CSV), the t interval over seeds must say the
