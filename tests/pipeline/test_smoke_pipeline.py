@@ -128,10 +128,19 @@ def test_every_output_is_there(clone):
         assert (row.low, row.high) == pytest.approx(wilson(row.k, row.n), rel=1e-7)
         assert row.n == 120
     tables = (f"table{number}" for number in range(1, 7))
-    for name in (*tables, "ladder", "coverage", "deviations", "published", "paired", "recovery"):
+    for name in (
+        *tables,
+        "ladder",
+        "coverage",
+        "deviations",
+        "published",
+        "paired",
+        "recovery",
+        "puzzle_ratings",
+    ):
         for suffix in ("csv", "md", "tex"):
             assert (reports / f"{name}.{suffix}").stat().st_size > 100
-    for name in (*(f"figure{number}" for number in range(5, 11)), "dissociation", "strength"):
+    for name in (*(f"figure{number}" for number in range(5, 11)), "dissociation", "strength", "tiers"):
         for suffix in ("pdf", "png", "csv"):
             assert (clone / "paper_figures" / "smoke" / f"{name}.{suffix}").stat().st_size > 100
     for name in ("paired", "recovery", "strength", "cells", "learning_curves"):

@@ -2,5 +2,5 @@
 
 Read `intervals` (Wilson), `location` (means, medians), `combination` (differences, ratios, seeds), `paired`
 (McNemar, Holm), `bootstrap` (means over items), then `matches` (scores and likelihood of superiority),
-`rating_model` (BayesElo's likelihood) and `ratings` (pools of players).
+`rating_model` (BayesElo's likelihood), `ratings` (pools of players) and `puzzle_rating`.
 """
