@@ -239,6 +239,14 @@ def test_counts_add_up(root):
     assert text.startswith(f"{len(frame)} claims judged: ")
 
 
+def test_the_report_names_the_rules_it_was_judged_by(root, monkeypatch):
+    text = (root / "reports" / "mini" / "claims.md").read_text()
+    digest = judged.rules_digest()
+    assert digest in text
+    monkeypatch.setattr(judged, "RULES", {**RULES, "C001": RULES["C002"]})
+    assert judged.rules_digest() != digest
+
+
 def test_a_doubled_statement_is_refused(root, tmp_path):
     text = (root / "data" / "paper" / "statements.csv").read_text()
     (tmp_path / "statements.csv").write_text(text + text.splitlines()[1] + "\n")

@@ -6,6 +6,7 @@ Nothing is read but committed files: the run's tables and figures, its parameter
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,12 @@ CLAIM_PREMISES = (
     _from_findings("steps", ("C006", "C103", "C120", "C121", "C197")),
     Premise("the base solves nearly every mate in one", _at_ceiling, frozenset(("C090", "C107"))),
 )
+
+
+def rules_digest() -> str:
+    """SHA-256 (hex) of every claim's id and rule in words: which rules a report was judged by."""
+    lines = (f"{claim}\t{rule}\n" for claim, rule in sorted(RULES.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def read_statements(folder: Path) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import pandas as pd
 from searchless_rl.claims.deviations import PILOTED
 from searchless_rl.claims.estimates import MARGIN
 from searchless_rl.claims.findings import PREMISE, VERDICTS
+from searchless_rl.claims.judged import rules_digest
 from searchless_rl.claims.rule_forms import UNMEASURED
 from searchless_rl.claims.table_rules import TABLE_RULES
 from searchless_rl.files import write_atomically
@@ -64,7 +65,7 @@ def write_claims(frame: pd.DataFrame, stem: Path, params: Params) -> None:
         f"## What the tables print\n\n{counts_of(tables)}. Each number is an effect on the own base; one "
         "that the paper's interval does not tell from none is not judged.",
         _verdicts(tables),
-        "## Rules",
+        f"## Rules\n\nSHA-256 of the rules, for `git log -S`: `{rules_digest()}`.",
         _table(("Claim", "Rule", "Numbers"), frame[["id", "statistic", "file"]].to_numpy().tolist()),
     ]
     write_atomically(stem.with_suffix(".md"), "\n\n".join(parts) + "\n")
