@@ -61,7 +61,7 @@ def test_the_walks_name_functions_that_exist():
 def test_generated_blocks_are_those_of_the_recorded_run():
     assert fill_blocks.main(["--check"]) == 0, "run tools/fill_blocks.py"
     readme = (ROOT / "README.md").read_text()
-    assert readme.count("<!-- generated: ") == readme.count("<!-- end -->") == 3
+    assert readme.count("<!-- generated: ") == readme.count("<!-- end -->") == 4
 
 
 def test_a_stale_block_is_noticed_and_filled(monkeypatch, tmp_path):

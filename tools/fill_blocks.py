@@ -20,6 +20,7 @@ from typing import Any
 import pandas as pd
 
 from searchless_rl.claims.findings import read_findings, summary_of, table_of
+from searchless_rl.claims.judged_document import counts_of, read_claims, split_claims
 from searchless_rl.params import load_params
 from searchless_rl.reports.formats import Source
 from searchless_rl.results import glossary
@@ -37,6 +38,17 @@ def found() -> str:
     params = load_params(ROOT / "scales" / f"{RECORDED}.yaml")
     frame = read_findings(ROOT / "reports" / RECORDED / "findings.csv")
     return f"{Source.of(params)}\n\n{table_of(frame)}\n\n{summary_of(frame, params)}"
+
+
+def claims() -> str:
+    """How many of the paper's claims the recorded run supports, and how many not."""
+    frame = read_claims(ROOT / "reports" / RECORDED / "claims.csv")
+    text, tables = split_claims(frame)
+    link = f"[{counts_of(frame)}](reports/{RECORDED}/claims.md)"
+    parts = "; ".join(counts_of(part).replace("claims judged", where) for part, where in (
+        (text, "of them in the text"), (tables, "numbers of its tables"),
+    ))  # fmt: skip
+    return f"{link}, each with its interval, the paper's number and the file it comes from ({parts})."
 
 
 def costs() -> str:
@@ -158,6 +170,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "networks": networks,
     "visits": visits,
     "findings": found,
+    "claims": claims,
     "costs": costs,
     "stage-costs": stage_costs,
     "scales": scales,

@@ -192,6 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     add("select", stages.select)
     add("tables", stages.tables)
     add("figures", stages.figures)
+    add("claims", stages.claims)
     add("sync", stages.sync).add_argument(
         "--stage", action="store_true", help="as a stage of the pipeline: runs that are pending fail nothing"
     )

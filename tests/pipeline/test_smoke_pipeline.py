@@ -128,16 +128,28 @@ def test_every_output_is_there(clone):
         assert (row.low, row.high) == pytest.approx(wilson(row.k, row.n), rel=1e-7)
         assert row.n == 120
     tables = (f"table{number}" for number in range(1, 7))
-    for name in (*tables, "ladder", "coverage", "deviations", "published", "paired", "recovery"):
+    for name in (
+        *tables,
+        "ladder",
+        "coverage",
+        "deviations",
+        "published",
+        "paired",
+        "recovery",
+        "puzzle_ratings",
+    ):
         for suffix in ("csv", "md", "tex"):
             assert (reports / f"{name}.{suffix}").stat().st_size > 100
-    for name in (*(f"figure{number}" for number in range(5, 11)), "dissociation", "strength"):
+    for name in (*(f"figure{number}" for number in range(5, 11)), "dissociation", "strength", "tiers"):
         for suffix in ("pdf", "png", "csv"):
             assert (clone / "paper_figures" / "smoke" / f"{name}.{suffix}").stat().st_size > 100
     for name in ("paired", "recovery", "strength", "cells", "learning_curves"):
         assert len(pd.read_csv(reports / f"{name}.csv")) > 0
+    claims = pd.read_csv(reports / "claims.csv")
+    assert len(claims) > 300
+    assert (claims["verdict"] != "not measurable here").sum() > 120
     timings = json.loads((reports / "timings.json").read_text())
-    assert len(timings["stages"]) == 1 + 5 + 2 * 14 + 4 + len(EVALUATED) + len(COVERED) + 3 + 4
+    assert len(timings["stages"]) == 1 + 5 + 2 * 14 + 4 + len(EVALUATED) + len(COVERED) + 3 + 5
     assert all(stage["peak_memory_mib"] < 4096 for stage in timings["stages"].values())
     sync = json.loads((reports / "sync.json").read_text())
     assert sync["pending"] == []
@@ -189,7 +201,7 @@ def test_what_the_pipeline_makes_is_ignored_or_meant_for_git(clone):
 def test_an_experiment_trains_one_cell_and_redoes_reports(clone):
     _commit(clone)
     output = _run(clone, "dvc", "exp", "run", "-S", "term=reverse_kl", "-S", "tau=fixed", "-S", "beta=0.05")
-    assert _stages_run(output) == {"cell", "tables", "figures", "sync"}
+    assert _stages_run(output) == {"cell", "tables", "figures", "claims", "sync"}
     cells = pd.read_csv(clone / "reports" / "smoke" / "cells.csv").set_index("model")
     assert cells.loc["reverse_kl-fixed-0.05-s0", "requested"]
     assert cells.loc["reverse_kl-fixed-0.05-s0", "selection_n"] == 120
@@ -202,7 +214,7 @@ def test_an_edit_to_a_table_retrains_nothing(clone):
     path = clone / "src" / "searchless_rl" / "reports" / "tables.py"
     path.write_text(path.read_text() + "\n# edited\n")
     assert "tables" in _stages_run(output := _run(clone, "dvc", "repro"))
-    assert _stages_run(output) <= {"tables", "figures", "sync"}
+    assert _stages_run(output) <= {"tables", "figures", "claims", "sync"}
 
 
 def test_openings_are_drawn_again_where_their_book_was_edited(clone):

@@ -11,7 +11,9 @@ from ruamel.yaml import YAML
 
 from searchless_rl import layout
 from searchless_rl.arena.stage import SUMMARY
-from searchless_rl.claims.stage import build_claims
+from searchless_rl.claims import frames
+from searchless_rl.claims.judged_stage import build_claims
+from searchless_rl.claims.stage import build_findings
 from searchless_rl.cli import _parser
 from searchless_rl.params import load_params
 from searchless_rl.pipeline import stages
@@ -109,9 +111,20 @@ def test_every_file_that_the_tables_write_is_an_output(pipeline, pytestconfig, t
     params = load_params(pytestconfig.rootpath / "scales" / "smoke.yaml")
     shutil.copytree(pytestconfig.rootpath / "data" / "paper", tmp_path / "data" / "paper")
     build_tables(params, tmp_path / "data", tmp_path / "out")
-    build_claims(params, tmp_path / "data", tmp_path / "out")
+    build_findings(params, tmp_path / "data", tmp_path / "out")
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {Path(out).name for out in _outs(pipeline["stages"]["tables"])} == written
+
+
+def test_claims_depend_on_every_file_that_they_read(pipeline, pytestconfig, tmp_path):
+    root, stage = pytestconfig.rootpath, pipeline["stages"]["claims"]
+    build_claims(load_params(root / "params.yaml"), root / "data" / "paper", tmp_path, tmp_path)
+    assert {Path(out).name for out in _outs(stage)} == {path.name for path in tmp_path.iterdir()}
+    folder = layout.reports("${scale}")
+    assert {Path(dep) for dep in stage["deps"] if not dep.startswith("src/")} == {
+        *(layout.paper(), layout.figures("${scale}")),
+        *(folder / f"{name}.csv" for name in frames.REPORTS),
+    }
 
 
 def test_results_are_kept_out_of_git_and_reports_in_it(pipeline, pytestconfig):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_results import FIXED, FORWARD, PAPER, REVERSE, random_recovery
+from scipy import stats
 
 from searchless_rl.reports.recovery import recovery_table
 from searchless_rl.statistics.intervals import wilson
@@ -71,6 +72,13 @@ def test_recovery_statistics_agree_with_a_loop():
         moved = [row[f"solution {model}"] - row["solution base"] for row in recovered]
         assert value(model, "mean mass moved, recovered") == pytest.approx(mean(moved))
         assert value(model, "median mass moved, recovered") == pytest.approx(np.median(moved))
+        bounds = table.loc[(model, "mean mass moved, recovered"), ["low", "high"]].astype(float)
+        assert bounds.tolist() == pytest.approx(
+            stats.t.interval(0.95, len(moved) - 1, np.mean(moved), stats.sem(moved))
+        )
+        low, high = table.loc[(model, "median mass moved, recovered"), ["low", "high"]]
+        assert stats.binom.cdf(sum(one < low for one in moved), len(moved), 0.5) <= 0.025
+        assert low < np.median(moved) < high
         leaked = [row[f"solution {model}"] - row["solution base"] for row in lost]
         assert value(model, "median mass moved, given back") == pytest.approx(np.median(leaked))
         assert np.median(leaked) < 0

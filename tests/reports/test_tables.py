@@ -213,7 +213,13 @@ def test_figure5_has_the_arm_its_references_and_errors_with_intervals(data, para
         assert (row["low"], row["high"]) == pytest.approx(wilson(row["k"], row["n"]), abs=1e-12)
     for out in ("a", "b"):
         build_figures(params, data, tmp_path / out)
-    names = [*(f"figure{number}" for number in range(5, 11)), "dissociation", "reliability", "strength"]
+    names = [
+        *(f"figure{number}" for number in range(5, 11)),
+        "dissociation",
+        "reliability",
+        "strength",
+        "tiers",
+    ]
     assert {path.name for path in (tmp_path / "a").iterdir()} == {
         f"{name}.{kind}" for name in names for kind in ("pdf", "png", "csv")
     }

@@ -14,7 +14,7 @@ from searchless_rl.reports.tables import PAPER_BASE
 from searchless_rl.results.models import read_models
 
 
-def build_claims(params: Params, data: Path, out: Path) -> None:
+def build_findings(params: Params, data: Path, out: Path) -> None:
     """Write deviations and published (csv, md, tex) and findings (csv, md) beside the written tables.
 
     Args:

@@ -14,6 +14,7 @@ from searchless_rl.figures.figure9 import draw_figure9, read_candidates
 from searchless_rl.figures.figure10 import draw_figure10, figure10_data
 from searchless_rl.figures.reliability import draw_reliability
 from searchless_rl.figures.strength_figure import draw_strength
+from searchless_rl.figures.tiers import draw_tiers
 from searchless_rl.params import Params
 from searchless_rl.reports.calibration import reliability_data
 from searchless_rl.reports.measured import (
@@ -23,6 +24,7 @@ from searchless_rl.reports.measured import (
     shown_coverage,
     with_control,
 )
+from searchless_rl.reports.puzzle_ratings import accuracy_tiers, read_themes
 from searchless_rl.reports.strength import ladder, read_games, strength
 from searchless_rl.reports.table1 import table1
 from searchless_rl.results.models import read_control, read_models
@@ -41,5 +43,10 @@ def build_figures(params: Params, data: Path, out: Path) -> None:
     rated = table1(models, read_control(data), ladder(read_games(layout.arena("argmax", data)), BASE))
     both = dissociation_data(rated, with_control(selected_scores(data), data))
     draw_dissociation(both, out / "dissociation", params.scale)
+    draw_tiers(
+        accuracy_tiers(with_control(selected_scores(data), data), read_themes(data)),
+        out / "tiers",
+        params.scale,
+    )
     draw_reliability(reliability_data(data), out / "reliability", params.scale)
     draw_strength(strength(models, data, BASE), out / "strength", params.scale)

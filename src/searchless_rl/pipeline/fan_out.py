@@ -31,7 +31,7 @@ from searchless_rl.progress import Progress
 ANCESTORS = ("fetch", "calibrate", "suites", "openings", "warm_start", "tactics_base")
 MEASUREMENTS = ("arena_argmax", "arena_sampled", "arena_swept", "coverage", "evaluate")
 """Of what is selected; the longest first."""
-REPORTS = ("tables", "figures", "sync")
+REPORTS = ("tables", "figures", "claims", "sync")
 LOCK_TRIES = 20
 BUSY = ("Unable to acquire lock", "is busy, it is being blocked", "is working here")
 """What DVC and the stages say where another process is at work."""
@@ -110,6 +110,7 @@ def summary(reports: Path, figures: Path) -> str:
     """Where to look, as the last lines of a run: only what is there is named."""
     places = {
         "findings": reports / "findings.md",
+        "the paper, claim by claim": reports / "claims.md",
         "tables": reports / "table1.md",
         "differences from the paper's method": reports / "deviations.md",
         "figures": figures,

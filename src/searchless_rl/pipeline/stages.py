@@ -276,13 +276,13 @@ def select(arguments: argparse.Namespace) -> None:
 
 def tables(arguments: argparse.Namespace) -> None:
     """Build the tables from what is measured."""
-    from searchless_rl.claims.stage import build_claims
+    from searchless_rl.claims.stage import build_findings
     from searchless_rl.reports.stage import build_tables
 
     params = load_params()
     out = layout.reports(params.scale)
     build_tables(params, layout.DATA, out)
-    build_claims(params, layout.DATA, out)
+    build_findings(params, layout.DATA, out)
 
 
 def figures(arguments: argparse.Namespace) -> None:
@@ -291,6 +291,15 @@ def figures(arguments: argparse.Namespace) -> None:
 
     params = load_params()
     build_figures(params, layout.DATA, layout.figures(params.scale))
+
+
+def claims(arguments: argparse.Namespace) -> None:
+    """Judge what the paper states by the tables and figures of this scale."""
+    from searchless_rl.claims.judged_stage import build_claims
+
+    params = load_params()
+    reports, figures = layout.reports(params.scale), layout.figures(params.scale)
+    build_claims(params, layout.paper(), reports, figures)
 
 
 def sync(arguments: argparse.Namespace) -> int:

@@ -62,8 +62,8 @@ def write_recovery(frame: pd.DataFrame, stem: Path, source: Source) -> None:
         note="The statistics of section 3.5 on the main suite. Solution: the base's probability of the "
         "winning set. Lead: the base's top move over its runner-up; over the solution: over the most likely "
         "winning move. Mass moved: the tuned model's probability of the winning set less the base's. Win "
-        "minus loss: the value head's. Shares in percent with half-widths of 95 % Wilson intervals. Paper: "
-        "as it prints them, of its two anchors.",
+        "minus loss: the value head's. Shares in percent with half-widths of 95 % Wilson intervals; the CSV "
+        "has intervals of means and medians. Paper: as it prints them, of its two anchors.",
         source=source,
         columns={
             "Statistic": lambda row: row["statistic"],

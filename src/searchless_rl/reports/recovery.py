@@ -19,7 +19,9 @@ from searchless_rl.evaluation.recovery import (
     tuned_models,
 )
 from searchless_rl.results.names import BASE
+from searchless_rl.statistics.combination import Interval
 from searchless_rl.statistics.intervals import wilson
+from searchless_rl.statistics.location import mean_interval, median_interval
 
 COLUMNS = ("statistic", "model", "value", "k", "n", "low", "high", "paper")
 ALL = "all models"
@@ -69,7 +71,8 @@ def recovery_table(frame: pd.DataFrame, paper: Path) -> pd.DataFrame:
 
     Returns:
         Columns statistic, model ("base", a cell id or "all models"), value, k and n (of shares; else n is how
-        many items the value is of), low, high (95 % Wilson, shares only), paper (as printed, of its two
+        many items the value is of), low, high (95 %: Wilson's of shares, Student's of means, of order
+        statistics for medians, positions taken as independent; none of counts), paper (as printed, of its two
         anchors, both with the adaptive temperature; empty where it prints none).
     """
     models = tuned_models(frame)
@@ -141,10 +144,9 @@ def _position_rows(changes: pd.DataFrame, model: str) -> list[dict[str, Any]]:
     deepest = float(recovered["rank"].max()) if len(recovered) else np.nan
     rows.append(_row("deepest rank recovered", model, deepest, len(recovered)))
     for group, of in (("recovered", recovered), ("not recovered", stuck)):
-        log_solution = np.log(of["solution"])
-        geometric = float(np.exp(log_solution.mean())) if len(of) else np.nan
+        geometric = Interval(*np.exp(mean_interval(np.log(of["solution"]))))
         rows += [
-            _row(f"geometric mean of the solution, {group}", model, geometric, len(of)),
+            _sampled(f"geometric mean of the solution, {group}", model, geometric, len(of)),
             _median(f"median lead over the solution, {group}", model, of["behind"]),
             _median(f"median win minus loss of the base, {group}", model, of["score"]),
             _median(f"median win minus loss, {group}", model, of["tuned_score"]),
@@ -193,11 +195,15 @@ def _count(statistic: str, model: str, inside: pd.Series | np.ndarray, n: int) -
 
 
 def _mean(statistic: str, model: str, values: pd.Series) -> dict[str, Any]:
-    return _row(statistic, model, float(values.mean()) if len(values) else np.nan, len(values))
+    return _sampled(statistic, model, mean_interval(values.to_numpy()), len(values))
 
 
 def _median(statistic: str, model: str, values: pd.Series) -> dict[str, Any]:
-    return _row(statistic, model, float(values.median()) if len(values) else np.nan, len(values))
+    return _sampled(statistic, model, median_interval(values.to_numpy()), len(values))
+
+
+def _sampled(statistic: str, model: str, found: Interval, n: int) -> dict[str, Any]:
+    return _row(statistic, model, found.value, n) | {"low": found.low, "high": found.high}
 
 
 def _share(statistic: str, model: str, inside: pd.Series) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from searchless_rl.reports.measured import (
     shown_coverage,
     with_control,
 )
+from searchless_rl.reports.puzzle_ratings import puzzle_ratings, write_puzzle_ratings
 from searchless_rl.reports.recovery import COLUMNS as RECOVERY_COLUMNS
 from searchless_rl.reports.recovery import recovery_table
 from searchless_rl.reports.strength import ladder, read_games, strength, write_ladder
@@ -39,9 +40,9 @@ from searchless_rl.statistics.paired import compare_models
 def build_tables(params: Params, data: Path, out: Path) -> None:
     """Write every table (CSV, Markdown, LaTeX) and the plain files beside them into `out`.
 
-    These are Tables 1 to 6, ladder, coverage, calibration, paired and recovery; cells.csv (everything
-    measured of a cell) with cells.md (what its columns mean); strength.csv, learning_curves.csv and
-    metrics.json. What was not measured keeps its row, with dashes.
+    These are Tables 1 to 6, ladder, coverage, calibration, paired, recovery and puzzle_ratings; cells.csv
+    (everything measured of a cell) with cells.md (what its columns mean); strength.csv, learning_curves.csv
+    and metrics.json. What was not measured keeps its row, with dashes.
     """
     models, source = read_models(data, params), Source.of(params)
     rated = ladder(read_games(layout.arena("argmax", data)), BASE)
@@ -56,6 +57,7 @@ def build_tables(params: Params, data: Path, out: Path) -> None:
     write_coverage_table(coverage_table(shown_coverage(data)), out / "coverage", source)
     write_paired(compare_models(with_control(scores, data)), out / "paired", source)
     write_recovery(_recovery(data), out / "recovery", source)
+    write_puzzle_ratings(puzzle_ratings(with_control(scores, data)), out / "puzzle_ratings", source)
     write_calibration(calibration_table(data), out / "calibration", source)
     write_cells(cells(models), out / "cells", source)
     curves = learning_curves(models, params.headline_beta)
