@@ -149,7 +149,7 @@ def test_every_output_is_there(clone):
     assert len(claims) > 300
     assert (claims["verdict"] != "not measurable here").sum() > 120
     timings = json.loads((reports / "timings.json").read_text())
-    assert len(timings["stages"]) == 1 + 5 + 2 * 14 + 4 + len(EVALUATED) + len(COVERED) + 3 + 5
+    assert len(timings["stages"]) == 1 + 6 + 2 * 14 + 4 + len(EVALUATED) + len(COVERED) + 3 + 5
     assert all(stage["peak_memory_mib"] < 4096 for stage in timings["stages"].values())
     sync = json.loads((reports / "sync.json").read_text())
     assert sync["pending"] == []
