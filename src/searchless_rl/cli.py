@@ -98,7 +98,10 @@ def verify(arguments: argparse.Namespace) -> int:
     from searchless_rl.audit.verify import report_of
     from searchless_rl.audit.verify import verify as verify_folder
 
-    found = verify_folder(arguments.folder, load_params(Path("scales") / f"{arguments.folder.name}.yaml"))
+    scale = arguments.folder.name
+    found = verify_folder(
+        arguments.folder, layout.figures(scale), load_params(Path("scales") / f"{scale}.yaml")
+    )
     print(report_of(found, arguments.folder))
     return 0 if found.holds else 1
 

@@ -15,7 +15,7 @@ RECORDED = ("mini", "mini-maia")
 @pytest.fixture
 def folder(tmp_path, pytestconfig, monkeypatch):
     """A copy of the recorded reports, in a project that can be spoilt."""
-    for name in ("scales", "data/paper", "reports/mini"):
+    for name in ("scales", "data/paper", "reports/mini", "paper_figures/mini"):
         shutil.copytree(pytestconfig.rootpath / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path / "reports" / "mini"
@@ -67,7 +67,8 @@ def test_a_changed_record_is_noticed(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    "name", ["table1.md", "table3.tex", "table6.md", "coverage.md", "findings.md", "published.md"]
+    "name",
+    ["table1.md", "table3.tex", "table6.md", "coverage.md", "findings.md", "published.md", "claims.md"],
 )
 def test_a_number_edited_in_a_printed_table_is_noticed(name, folder, capsys):
     lines = (folder / name).read_text().splitlines()

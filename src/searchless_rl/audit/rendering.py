@@ -10,12 +10,17 @@ from typing import NamedTuple
 import pandas as pd
 
 from searchless_rl.claims.findings import findings, read_frames, write_findings
+from searchless_rl.claims.frames import paper_frames
+from searchless_rl.claims.frames import read_frames as read_judged
+from searchless_rl.claims.judged import claims_table, read_statements
+from searchless_rl.claims.judged_document import write_claims
 from searchless_rl.claims.published import published, read_tables, write_published
 from searchless_rl.params import Params
 from searchless_rl.reports.calibration import write_calibration
 from searchless_rl.reports.coverage import write_coverage_table
 from searchless_rl.reports.formats import Source
 from searchless_rl.reports.listings import write_paired, write_recovery
+from searchless_rl.reports.puzzle_ratings import write_puzzle_ratings
 from searchless_rl.reports.strength import write_ladder
 from searchless_rl.reports.table1 import write_table1
 from searchless_rl.reports.table3 import write_table3
@@ -53,6 +58,7 @@ def table_writers(params: Params) -> Mapping[str, Writer]:
         "paired": write_paired,
         "recovery": write_recovery,
         "calibration": write_calibration,
+        "puzzle_ratings": write_puzzle_ratings,
     }
     writers: dict[str, Writer] = {name: partial(write, source=source) for name, write in sourced.items()}
     writers["table1"] = lambda frame, stem: write_table1(frame, stem, params, stem.parent)
@@ -80,19 +86,27 @@ def render_tables(
     return found
 
 
-def render_claims(params: Params, folder: Path, paper: Path, scratch: Path) -> list[Rendered]:
-    """Findings, and the paper's printed numbers beside this run's, whole files.
+def render_claims(params: Params, folder: Path, figures: Path, paper: Path, scratch: Path) -> list[Rendered]:
+    """Findings, claims, and the paper's printed numbers beside this run's, whole files.
 
     Args:
         params: those of the run.
         folder: the report folder.
+        figures: the folder of its figures.
         paper: the paper's printed numbers (data/paper).
         scratch: a folder to write into.
     """
     source = Source.of(params)
     write_published(published(paper, read_tables(folder)), scratch / "published", source, PAPER_BASE)
     write_findings(findings(read_frames(folder), params), scratch / "findings", params)
-    names = [f"published{suffix}" for suffix in (".csv", ".md", ".tex")] + ["findings.csv", "findings.md"]
+    judged = claims_table(read_judged(folder, figures), paper_frames(paper), read_statements(paper), params)
+    write_claims(judged, scratch / "claims", params)
+    names = [f"published{suffix}" for suffix in (".csv", ".md", ".tex")] + [
+        "findings.csv",
+        "findings.md",
+        "claims.csv",
+        "claims.md",
+    ]
     return [_differences(name, folder, scratch, _any) for name in names]
 
 

@@ -1,8 +1,8 @@
 """`searchless verify`: does a report folder follow from its own numbers?
 
 What can be recomputed from the committed files is: every rate, Wilson interval, match record and paired test
-from the counts beside it, every printed table from its CSV, the findings and the paper's numbers beside ours
-from the tables. Puzzle by puzzle and game by game, only `dvc repro` can tell.
+from the counts beside it, every printed table from its CSV, findings, claims and the paper's numbers
+beside ours from the tables. Puzzle by puzzle and game by game, only `dvc repro` can tell.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ class Verification(NamedTuple):
         )
 
 
-def verify(folder: Path, params: Params, data: Path = layout.DATA) -> Verification:
+def verify(folder: Path, figures: Path, params: Params, data: Path = layout.DATA) -> Verification:
     """Recompute a report folder.
 
     Args:
         folder: for example reports/mini.
+        figures: the figures of the same run, for example paper_figures/mini.
         params: those of its run.
         data: where the paper's printed numbers are.
 
@@ -61,7 +62,7 @@ def verify(folder: Path, params: Params, data: Path = layout.DATA) -> Verificati
     with tempfile.TemporaryDirectory() as place:
         scratch = Path(place)
         files = render_tables(frames, params, folder, scratch)
-        files += render_claims(params, folder, layout.paper(data), scratch)
+        files += render_claims(params, folder, figures, layout.paper(data), scratch)
     return Verification(check_tables(frames), files)
 
 
