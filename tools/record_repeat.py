@@ -1,0 +1,62 @@
+"""Write docs/repeat.md: a recorded run held against a second run of the same parameters, verdict by verdict.
+
+    python tools/record_repeat.py FIRST SECOND "what the first ran on" "what the second ran on"
+
+FIRST and SECOND are report folders. The page is written once, from both; only one of them is kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from searchless_rl.audit.compare import VERDICTS, compare, summary
+
+PAGE = Path("docs/repeat.md")
+
+
+def page(first: Path, second: Path, names: tuple[str, str]) -> str:
+    """The page: what was run twice, how far the numbers agree, which verdicts changed."""
+    counts = summary(compare(second, first))
+    shown = counts[["file", *VERDICTS]].to_markdown(index=False)
+    both = [pd.read_csv(folder / "findings.csv").set_index("id") for folder in (first, second)]
+    shared = [name for name in both[0].index if name in both[1].index]
+    rows = [
+        {
+            "The paper's claim": both[0].at[name, "claim"],
+            "First run": f"{both[0].at[name, 'measured']}: **{both[0].at[name, 'as_measured']}**",
+            "Second run": f"{both[1].at[name, 'measured']}: **{both[1].at[name, 'as_measured']}**",
+        }
+        for name in shared
+        if both[0].at[name, "as_measured"] != both[1].at[name, "as_measured"]
+    ]
+    changed = pd.DataFrame(rows).to_markdown(index=False) if rows else "None."
+    return f"""# The same study, run twice
+
+Written by `tools/record_repeat.py`. Two runs of one commit's parameters with the same seeds: the first on
+{names[0]}, the second on {names[1]}. The runs start alike; rounding differs, games take other turns after some steps,
+and from there on they are two draws of the same experiment. So this page shows what an interval over puzzles or
+games leaves out: how much a result moves from run to run.
+
+## Verdicts that changed
+
+{len(rows)} of {len(shared)} findings. What changed is not established by one run, whatever its interval says.
+
+{changed}
+
+## Numbers
+
+`searchless compare`. *Equal*: to all digits written. *Inside*: each value lies in the other's 95 % interval.
+*Differs*: unequal, without an interval. *Missing*: rows of one side alone, such as another selected cell.
+
+{shown}
+"""
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        raise SystemExit(__doc__)
+    PAGE.write_text(page(Path(sys.argv[1]), Path(sys.argv[2]), (sys.argv[3], sys.argv[4])), encoding="utf-8")
+    print(f"{PAGE}: written")
