@@ -38,9 +38,9 @@ def page(first: Path, second: Path, names: tuple[str, str]) -> str:
 Written by `tools/record_repeat.py`. Two runs of one commit's parameters with the same seeds: the first on
 {names[0]}, the second on {names[1]}.
 
-The runs start alike; rounding differs, games take other turns after some steps, and from there on they are two
-draws of the same experiment. So this page shows what an interval over puzzles or games leaves out: how much a
-result moves from run to run.
+The runs start alike; rounding differs, games take other turns after some steps, and from there on they are
+two draws of the same experiment. So this page shows what an interval over puzzles or games leaves out: how much
+a result moves from run to run.
 
 ## Verdicts that changed
 
