@@ -39,8 +39,8 @@ Written by `tools/record_repeat.py`. Two runs of one commit's parameters with th
 {names[0]}, the second on {names[1]}.
 
 The runs start alike; rounding differs, games take other turns after some steps, and from there on they are
-two draws of the same experiment. So this page shows what an interval over puzzles or games leaves out: how much
-a result moves from run to run.
+two draws of the same experiment. So this page shows what an interval over puzzles or games leaves out: how
+much a result moves from run to run.
 
 ## Verdicts that changed
 
