@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,12 @@ ROOT = Path(__file__).resolve().parent.parent
 def _one_thread() -> None:
     """Small networks are slower on several threads, and far slower where other work shares the cores."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _hangups_arrive() -> None:
+    """Under nohup what a test starts would ignore SIGHUP too, and tests of that signal would wait forever."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
