@@ -21,16 +21,18 @@ def page(first: Path, second: Path, names: tuple[str, str]) -> str:
     """The page: what was run twice, how far the numbers agree, which verdicts changed."""
     counts = summary(compare(second, first))
     shown = counts[["file", *VERDICTS]].to_markdown(index=False)
-    both = [pd.read_csv(folder / "findings.csv").set_index("id") for folder in (first, second)]
-    shared = [name for name in both[0].index if name in both[1].index]
+    ours, theirs = (
+        pd.read_csv(folder / "findings.csv").set_index("id").to_dict("index") for folder in (first, second)
+    )
+    shared = [name for name in ours if name in theirs]
     rows = [
         {
-            "The paper's claim": both[0].at[name, "claim"],
-            "First run": f"{both[0].at[name, 'measured']}: **{both[0].at[name, 'as_measured']}**",
-            "Second run": f"{both[1].at[name, 'measured']}: **{both[1].at[name, 'as_measured']}**",
+            "The paper's claim": ours[name]["claim"],
+            "First run": f"{ours[name]['measured']}: **{ours[name]['as_measured']}**",
+            "Second run": f"{theirs[name]['measured']}: **{theirs[name]['as_measured']}**",
         }
         for name in shared
-        if both[0].at[name, "as_measured"] != both[1].at[name, "as_measured"]
+        if ours[name]["as_measured"] != theirs[name]["as_measured"]
     ]
     changed = pd.DataFrame(rows).to_markdown(index=False) if rows else "None."
     return f"""# The same study, run twice
