@@ -40,13 +40,13 @@ def page(first: Path, second: Path, names: tuple[str, str]) -> str:
 Written by `tools/record_repeat.py`. Two runs of one commit's parameters with the same seeds: the first on
 {names[0]}, the second on {names[1]}.
 
-The runs start alike; rounding differs, games take other turns after some steps, and from there on they are
-two draws of the same experiment. So this page shows what an interval over puzzles or games leaves out: how
-much a result moves from run to run.
+The processor and the number format changed together, and there is one run of each. So a difference may come from
+the format or from chance: from the first difference in rounding on, games take other turns. The page does not tell
+the two apart, and two runs are too few to say how much results vary; it shows which do not survive the change.
 
 ## Verdicts that changed
 
-{len(rows)} of {len(shared)} findings. What changed is not established by one run, whatever its interval says.
+{len(rows)} of {len(shared)} findings. An interval over puzzles or games covers neither source of change.
 
 {changed}
 
