@@ -40,10 +40,10 @@ def page(first: Path, second: Path, names: tuple[str, str]) -> str:
 Written by `tools/record_repeat.py`. Two runs of one commit's parameters with the same seeds: the first on
 {names[0]}, the second on {names[1]}.
 
-The processor and the number format changed together, and there is one run of each. So a difference may come
-from the format or from chance: from the first difference in rounding on, games take other turns. The page does
-not tell the two apart, and two runs are too few to say how much results vary; it shows which do not survive the
-change.
+The processor and the number format changed together, and there is one run of each. So a difference may
+come from the format or from chance: from the first difference in rounding on, games take other turns.
+The page does not tell the two apart, and two runs are too few to say how much results vary; it shows
+which do not survive the change.
 
 ## Verdicts that changed
 
