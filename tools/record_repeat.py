@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from searchless_rl.audit.compare import VERDICTS, compare, summary
+from searchless_rl.claims.findings import read_findings
 
 PAGE = Path("docs/repeat.md")
 
@@ -22,7 +23,7 @@ def page(first: Path, second: Path, names: tuple[str, str]) -> str:
     counts = summary(compare(second, first))
     shown = counts[["file", *VERDICTS]].to_markdown(index=False)
     ours, theirs = (
-        pd.read_csv(folder / "findings.csv").set_index("id").to_dict("index") for folder in (first, second)
+        read_findings(folder / "findings.csv").set_index("id").to_dict("index") for folder in (first, second)
     )
     shared = [name for name in ours if name in theirs]
     rows = [

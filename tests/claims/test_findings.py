@@ -7,12 +7,12 @@ import pytest
 
 from searchless_rl.claims import finding_rules as rules
 from searchless_rl.claims.deviations import PILOTED
+from searchless_rl.claims.finding_rules import UNMEASURED
 from searchless_rl.claims.findings import (
     CLAIMS,
     MEASURED,
     PREMISE,
     PREMISES,
-    UNMEASURED,
     VERDICTS,
     findings,
     read_frames,

@@ -9,12 +9,13 @@ import pytest
 from searchless_rl.claims import judged
 from searchless_rl.claims.estimates import UnmeasuredError
 from searchless_rl.claims.expressions import Row
+from searchless_rl.claims.finding_rules import UNMEASURED
 from searchless_rl.claims.findings import CLAIMS, PREMISE, VERDICTS
 from searchless_rl.claims.frames import FIGURES, REPORTS, paper_frames, read_frames
 from searchless_rl.claims.judged import CLAIM_PREMISES, COLUMNS, RULES, claims_table, read_statements
 from searchless_rl.claims.judged_document import counts_of, read_claims, split_claims, write_claims
 from searchless_rl.claims.judged_stage import build_claims
-from searchless_rl.claims.rule_forms import UNMEASURED, Effect, Level, Unjudged
+from searchless_rl.claims.rule_forms import Effect, Level, Unjudged
 from searchless_rl.claims.table_rules import TABLE_RULES
 from searchless_rl.params import load_params
 

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 
-from searchless_rl.claims.findings import UNMEASURED
+from searchless_rl.claims.finding_rules import UNMEASURED
 from searchless_rl.claims.stage import build_findings
 from searchless_rl.params import load_params
 from searchless_rl.reports.stage import build_tables

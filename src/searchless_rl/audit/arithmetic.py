@@ -22,8 +22,8 @@ RATES = {
 }
 """Tables whose rates stand in cells.csv too: prefix of the columns -> suite."""
 
-_RATES = ("accuracy", "value")
-"""Last words of the columns of rates; a rating too has k, n and an interval, which is not Wilson's."""
+_LAST_WORDS = ("accuracy", "value")
+"""Of the columns of rates; a rating too has k, n and an interval, which is not Wilson's."""
 
 
 class Checked(NamedTuple):
@@ -54,7 +54,7 @@ def check_rates(frame: pd.DataFrame) -> Iterator[Checked]:
     for value, low, high in intervals(list(frame.columns)):
         prefix = low.removesuffix("low")
         k, n = f"{prefix}k", f"{prefix}n"
-        if k not in frame or n not in frame or value.split("_")[-1] not in _RATES:
+        if k not in frame or n not in frame or value.split("_")[-1] not in _LAST_WORDS:
             continue
         for _, row in frame[frame[k].notna()].iterrows():
             bounds = wilson(int(row[k]), int(row[n]))

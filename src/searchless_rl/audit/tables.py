@@ -19,15 +19,9 @@ def read_table(path: Path) -> pd.DataFrame:
     """A written frame: integer columns as Int64, other numbers as float64, flags as bool, text as str.
 
     Raises:
-        ReportError: no such file, or not a table.
+        ReportError: as `texts_of`.
     """
-    try:
-        written = pd.read_csv(path, dtype=str, keep_default_na=False)
-        frame = pd.read_csv(path)
-    except FileNotFoundError:
-        raise ReportError(f"{path}: no such file") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise ReportError(f"{path}: not a table: {error}") from error
+    written, frame = texts_of(path), pd.read_csv(path)
     for name in frame.columns:
         if pd.api.types.is_string_dtype(frame[name]):
             frame[name] = frame[name].fillna("")
@@ -41,26 +35,30 @@ def texts_of(path: Path) -> pd.DataFrame:
     """The same as text, entry by entry; an empty entry is an empty text.
 
     Raises:
-        ReportError: as `read_table`.
+        ReportError: no such file, or not a table.
     """
-    read_table(path)
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    try:
+        return pd.read_csv(path, dtype=str, keep_default_na=False)
+    except FileNotFoundError:
+        raise ReportError(f"{path}: no such file") from None
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise ReportError(f"{path}: not a table: {error}") from error
 
 
 def intervals(columns: list[str]) -> Iterator[tuple[str, str, str]]:
     """Columns that hold a value and its interval: (value, low, high).
 
     ``PREFIXlow`` and ``PREFIXhigh`` belong to the column PREFIX without its last underscore, if there is one,
-    else to the nearest column before them that is no count.
+    else to the nearest column before them that begins with PREFIX and is no count.
     """
     for place, low in enumerate(columns):
         prefix = low.removesuffix("low")
         high = f"{prefix}high"
         if prefix == low or high not in columns:
             continue
-        before = [name for name in reversed(columns[:place]) if name.split("_")[-1] not in ("k", "n")]
         own = prefix.rstrip("_")
-        own_prefix = [name for name in before if name.startswith(prefix)]
-        value = own if own in columns else next(iter(own_prefix if prefix else before), None)
+        before = (name for name in reversed(columns[:place]) if name.startswith(prefix))
+        nearest = next((name for name in before if name.split("_")[-1] not in ("k", "n")), None)
+        value = own if own in columns else nearest
         if value is not None:
             yield value, low, high

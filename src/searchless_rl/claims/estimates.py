@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from searchless_rl.claims.finding_rules import MARGIN
 from searchless_rl.statistics import combination
 from searchless_rl.statistics.combination import Interval
-
-MARGIN = 0.02
-"""Share by which numbers without an interval over items must differ."""
 
 
 class UnmeasuredError(LookupError):

@@ -17,6 +17,7 @@ from searchless_rl.cells import TAUS, TERMS
 from searchless_rl.reports.formats import signed
 
 SUPPORTED, CONTRADICTED, INCONCLUSIVE = "supported", "contradicted", "inconclusive"
+UNMEASURED = "not measurable here"
 ANCHORS = ("reverse_kl", "forward_kl")
 NAMES = {
     "none": "none",

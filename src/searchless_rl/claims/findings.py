@@ -23,8 +23,13 @@ from searchless_rl.files import write_atomically
 from searchless_rl.params import Params
 from searchless_rl.reports.formats import MISSING, Source, csv_text
 
-PREMISE, UNMEASURED = "premise not met", "not measurable here"
-VERDICTS = (rules.SUPPORTED, rules.CONTRADICTED, rules.INCONCLUSIVE, PREMISE, UNMEASURED)
+PREMISE = "premise not met"
+VERDICTS = (rules.SUPPORTED, rules.CONTRADICTED, rules.INCONCLUSIVE, PREMISE, rules.UNMEASURED)
+PILOT_CAVEAT = (
+    "The training settings of this scale were chosen in a pilot that had seen every arm (deviations.md); "
+    "these verdicts carry that caveat."
+)
+"""Said of the scales in `PILOTED`."""
 COLUMNS = (
     *("id", "section", "claim", "paper", "measured", "value", "low", "high", "n"),
     *("verdict", "as_measured", "premise", "rule"),
@@ -271,11 +276,11 @@ def _judge(claim: Claim, frames: Frames, params: Params) -> dict[str, object]:
     try:
         finding = claim.measure(frames)
     except (KeyError, IndexError):  # a missing file, row or value
-        finding = Finding(MISSING, UNMEASURED)
+        finding = Finding(MISSING, rules.UNMEASURED)
     verdict, premise = finding.verdict, ""
     if claim.premise:
         premise, is_met = PREMISES[claim.premise]
-        if verdict != UNMEASURED and not is_met(params):
+        if verdict != rules.UNMEASURED and not is_met(params):
             verdict = PREMISE
     return {
         **{"id": claim.id, "section": claim.section, "claim": claim.text, "paper": claim.paper},
@@ -317,14 +322,13 @@ def table_of(frame: pd.DataFrame) -> str:
     lines = ["| The paper's claim | Paper | This run | Verdict |", "|---|---|---|---|"]
     for _, row in frame.iterrows():
         claim = f"{row['claim']} ({row['section']})"
-        lines.append(f"| {claim} | {row['paper']} | {row['measured']} | {_verdict(row)} |")
+        lines.append(f"| {claim} | {row['paper']} | {row['measured']} | {verdict_text(row)} |")
     return "\n".join(lines)
 
 
 def summary_of(frame: pd.DataFrame, params: Params) -> str:
     """How many claims have each verdict, and what the reader must know of this scale."""
-    counts = [f"{count} {name}" for name in VERDICTS if (count := int((frame["verdict"] == name).sum()))]
-    text = f"{len(frame)} claims: {', '.join(counts)}. Intervals are 95 %, over puzzles or games: each "
+    text = f"{len(frame)} claims: {verdict_counts(frame)}. Intervals are 95 %, over puzzles or games: each "
     text += (
         "cell is one training run, and what another seed would give they do not say (sweep.csv has a few)."
     )
@@ -332,14 +336,18 @@ def summary_of(frame: pd.DataFrame, params: Params) -> str:
     if premises:
         text += f" Premises that this run does not meet: {'; '.join(premises)}."
     if params.scale in PILOTED:
-        text += (
-            " The training settings of this scale were chosen in a pilot that had seen every arm "
-            "(deviations.md); these verdicts carry that caveat."
-        )
+        text += f" {PILOT_CAVEAT}"
     return text
 
 
-def _verdict(row: pd.Series) -> str:
+def verdict_counts(frame: pd.DataFrame) -> str:
+    """``8 supported, 4 contradicted``: how many rows have each verdict."""
+    counts = {name: int((frame["verdict"] == name).sum()) for name in VERDICTS}
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+
+
+def verdict_text(row: pd.Series) -> str:
+    """A row's verdict in bold; where a premise is not met, with the verdict as measured."""
     if row["verdict"] == PREMISE:
         return f"**{PREMISE}** (as measured: {row['as_measured']})"
     return f"**{row['verdict']}**"

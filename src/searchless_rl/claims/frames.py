@@ -8,7 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from searchless_rl.claims.expressions import Frames, Row
-from searchless_rl.results.names import BASE, CONTROL, MATES
+from searchless_rl.claims.paper_names import PAPER_SAMPLING, PAPER_TERMS
+from searchless_rl.results.names import BASE, MATES
+from searchless_rl.statistics.combination import NORMAL_95
 from searchless_rl.statistics.intervals import wilson
 
 REPORTS = (
@@ -19,8 +21,6 @@ REPORTS = (
 FIGURES = ("figure6",)
 """Files of paper_figures/SCALE that claims read."""
 
-_TERMS = {"frozen_base": BASE, "puzzle_tuned": CONTROL}
-_SAMPLING = {"mu": "μ", "raw": "raw"}
 _MAIN, _HARD, _SELECTION, _GAMES = 100_000, 20_000, 10_000, 1000
 """Puzzles of the suites and games against the base (section 3.1, appendix F)."""
 _SUITES = {"all_gm": "main", "ge2400_gm": "hard", **{f"mate{n}_gm": f"mate{n}" for n in MATES}}
@@ -91,7 +91,7 @@ def paper_frames(folder: Path) -> Frames:
 
 def _read(folder: Path, name: str) -> pd.DataFrame:
     frame = pd.read_csv(folder / f"{name}.csv")
-    return frame.assign(term=frame["term"].replace(_TERMS))
+    return frame.assign(term=frame["term"].replace(PAPER_TERMS))
 
 
 def _around(frame: pd.DataFrame, value: str, half_width: str, scale: float = 1) -> list[pd.Series]:
@@ -118,7 +118,7 @@ def _table1(folder: Path) -> pd.DataFrame:
     rows.loc[rows["term"] == BASE, ["elo", "elo_low", "elo_high"]] = 0.0  # the others' are differences to it
     rows["score"] = (rows["wins"] + rows["draws"] / 2) / _GAMES
     variance = (rows["wins"] + rows["draws"] / 4) / _GAMES - rows["score"] ** 2
-    half = 1.959963984540054 * (variance / _GAMES) ** 0.5
+    half = NORMAL_95 * (variance / _GAMES) ** 0.5
     return rows.assign(score_low=rows["score"] - half, score_high=rows["score"] + half)
 
 
@@ -160,7 +160,7 @@ def _table5(folder: Path) -> pd.DataFrame:
     frame["elo_halfwidth"] = frame["elo_halfwidth"].fillna(0)
     frame["elo"], frame["elo_low"], frame["elo_high"] = _around(frame, "elo", "elo_halfwidth")
     names = {"entropy_nats": "entropy", "kl_base_p": "kl_base_policy", "kl_p_base": "kl_policy_base"}
-    return frame.assign(sampling=frame["sampling"].map(_SAMPLING)).rename(columns=names)
+    return frame.assign(sampling=frame["sampling"].map(PAPER_SAMPLING)).rename(columns=names)
 
 
 def _table6(folder: Path) -> pd.DataFrame:

@@ -15,10 +15,11 @@ import pandas as pd
 
 from searchless_rl.claims.estimates import UnmeasuredError
 from searchless_rl.claims.expressions import Frames, accuracy
+from searchless_rl.claims.finding_rules import UNMEASURED
 from searchless_rl.claims.findings import PREMISE, PREMISES
 from searchless_rl.claims.frames import FIGURES
 from searchless_rl.claims.mechanism_rules import MECHANISM_RULES
-from searchless_rl.claims.rule_forms import UNMEASURED, Judgement, Rule
+from searchless_rl.claims.rule_forms import Judgement, Rule
 from searchless_rl.claims.statement_rules import STATEMENT_RULES
 from searchless_rl.claims.table_rules import TABLE_RULES
 from searchless_rl.params import Params

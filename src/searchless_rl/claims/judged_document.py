@@ -8,10 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from searchless_rl.claims.deviations import PILOTED
-from searchless_rl.claims.estimates import MARGIN
-from searchless_rl.claims.findings import PREMISE, VERDICTS
+from searchless_rl.claims.finding_rules import MARGIN, UNMEASURED
+from searchless_rl.claims.findings import PILOT_CAVEAT, verdict_counts, verdict_text
 from searchless_rl.claims.judged import rules_digest
-from searchless_rl.claims.rule_forms import UNMEASURED
 from searchless_rl.claims.table_rules import TABLE_RULES
 from searchless_rl.files import write_atomically
 from searchless_rl.params import Params
@@ -28,9 +27,6 @@ _ONE_SEED = "Each cell is one training run (one seed): what another seed would g
 _SEEDS = """\
 Where a cell was trained with several seeds (column seeds of the CSV), the t interval over seeds must say the
 same as the one over items, else the verdict is inconclusive."""
-_PILOTED = """\
-The training settings of this scale were chosen in a pilot that had seen every arm (deviations.md); these
-verdicts carry that caveat."""
 
 
 def read_claims(path: Path) -> pd.DataFrame:
@@ -40,8 +36,7 @@ def read_claims(path: Path) -> pd.DataFrame:
 
 def counts_of(frame: pd.DataFrame) -> str:
     """How many claims have each verdict: ``120 claims judged: 40 supported, ...``."""
-    counts = [f"{count} {name}" for name in VERDICTS if (count := int((frame["verdict"] == name).sum()))]
-    return f"{len(frame)} claims judged: {', '.join(counts)}"
+    return f"{len(frame)} claims judged: {verdict_counts(frame)}"
 
 
 def split_claims(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -55,7 +50,7 @@ def write_claims(frame: pd.DataFrame, stem: Path, params: Params) -> None:
     write_atomically(stem.with_suffix(".csv"), csv_text(frame))
     text, tables = split_claims(frame)
     reading = [_READING, _SEEDS if frame["seeds"].max() > 1 else _ONE_SEED]
-    reading += [_PILOTED] if params.scale in PILOTED else []
+    reading += [PILOT_CAVEAT] if params.scale in PILOTED else []
     parts = [
         f"# The paper, claim by claim\n\n{Source.of(params)}",
         f"{counts_of(frame)}.",
@@ -84,9 +79,7 @@ def _verdicts(frame: pd.DataFrame) -> str:
 
 
 def _verdict(row: pd.Series) -> str:
-    shown = f"**{row['verdict']}**"
-    if row["verdict"] == PREMISE:
-        shown += f" (as measured: {row['as_measured']})"
+    shown = verdict_text(row)
     return f"{shown}: {row['why']}" if row["why"] else shown
 
 

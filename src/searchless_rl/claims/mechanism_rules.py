@@ -18,7 +18,7 @@ from searchless_rl.claims.expressions import (
     Ratio,
     Share,
 )
-from searchless_rl.claims.finding_rules import SINGLE_LINE
+from searchless_rl.claims.finding_rules import ANCHORS, SINGLE_LINE
 from searchless_rl.claims.rule_forms import (
     Between,
     Level,
@@ -35,11 +35,9 @@ from searchless_rl.claims.rule_forms import (
 )
 from searchless_rl.claims.statement_numbers import (
     ALL_ELO,
-    ANCHORS,
     DEPTH,
     FORWARD,
     LEVEL,
-    POLICIES,
     RATING,
     REVERSE,
     SAMPLINGS,
@@ -51,6 +49,7 @@ from searchless_rl.claims.statement_numbers import (
     shape,
     spread,
 )
+from searchless_rl.results.names import POLICIES
 
 PICKED = "positions picked from the authors' suite, as BT4 sees them"
 BINS = tuple(range(400, 2800, 200))

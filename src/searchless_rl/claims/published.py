@@ -14,16 +14,15 @@ from typing import Any
 import pandas as pd
 
 from searchless_rl.cells import format_beta
+from searchless_rl.claims.paper_names import PAPER_SAMPLING, PAPER_TERMS
 from searchless_rl.reports.formats import MISSING, Source, signed, write_table
 from searchless_rl.reports.rows import term_name
-from searchless_rl.results.names import BASE, CONTROL, HARD, MAIN, MATES, TAU_NAMES
+from searchless_rl.results.names import BASE, HARD, MAIN, MATES, TAU_NAMES
 
 COLUMNS = (
     *("table", "quantity", "unit", "term", "tau", "beta", "paper", "paper_half_width"),
     *("ours", "low", "high", "difference", "paper_effect", "our_effect", "effect_difference", "overlap"),
 )
-_TERMS = {"frozen_base": BASE, "puzzle_tuned": CONTROL}
-_SAMPLING = {"mu": "μ", "raw": "raw"}
 _MEANS = {"gm": "geometric", "am": "arithmetic"}
 _SUITES = {"all": MAIN, "ge2400": HARD, **{suite: suite for suite in MATES.values()}}
 _SHAPE = {
@@ -143,7 +142,7 @@ def _read(folder: Path, name: str) -> list[dict[str, str]]:
     """Rows of one of the paper's files, numbers as printed, its terms under our names."""
     frame = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
     rows = [{str(key): str(value) for key, value in row.items()} for row in frame.to_dict("records")]
-    return [row | {"term": _TERMS.get(row["term"], row["term"])} for row in rows]
+    return [row | {"term": PAPER_TERMS.get(row["term"], row["term"])} for row in rows]
 
 
 def _first(frame: pd.DataFrame, **where: Any) -> pd.Series | None:
@@ -210,7 +209,7 @@ def _table4(folder: Path, frame: pd.DataFrame) -> Iterator[_Entry]:
 
 def _table5(folder: Path, frame: pd.DataFrame) -> Iterator[_Entry]:
     for printed in _read(folder, "table5"):
-        sampling = _SAMPLING[printed["sampling"]]
+        sampling = PAPER_SAMPLING[printed["sampling"]]
         ours, row = _first(frame, term=printed["term"], sampling=sampling), (printed["term"], sampling, None)
         elo = _value(ours, "elo", low="elo_low", high="elo_high")
         yield _Entry(5, "Elo", "over the raw base", row, printed["elo"], printed["elo_halfwidth"], elo)

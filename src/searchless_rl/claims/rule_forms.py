@@ -14,9 +14,7 @@ from typing import Protocol
 
 from searchless_rl.claims.estimates import Estimate, UnmeasuredError
 from searchless_rl.claims.expressions import Difference, Expression, Frames, Largest, inner
-from searchless_rl.claims.finding_rules import CONTRADICTED, INCONCLUSIVE, SUPPORTED
-
-UNMEASURED = "not measurable here"
+from searchless_rl.claims.finding_rules import CONTRADICTED, INCONCLUSIVE, SUPPORTED, UNMEASURED
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ from searchless_rl.claims.expressions import (
     accuracy,
     model_key,
 )
+from searchless_rl.claims.finding_rules import ANCHORS
+from searchless_rl.results.names import HARD, MAIN, MATES
 
 LEVEL = "a level of the paper's base on the authors' suites; effects are judged instead"
 FORWARD, REVERSE = "forward_kl", "reverse_kl"
-ANCHORS = (REVERSE, FORWARD)
 ARMS = tuple((term, tau) for term in TERMS for tau in TAUS)
 ANCHORED = tuple((term, tau) for term in ANCHORS for tau in TAUS)
-SUITES = ("main", "hard", "mate1", "mate2", "mate3", "mate4", "mate5")
+SUITES = (MAIN, HARD, *MATES.values())
 SAMPLINGS = ("raw", "μ")
-POLICIES = ("raw", "adaptive")
 TABIYAS = ("ruy_lopez_closed", "najdorf_english_attack", "qgd_tartakower")
 HEADLINE = 0.01
 RATING, DEPTH, ACCURACY = "rating", "mate depth", "accuracy by rating"

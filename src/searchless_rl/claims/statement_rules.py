@@ -22,6 +22,7 @@ from searchless_rl.claims.expressions import (
     Smallest,
     accuracy,
 )
+from searchless_rl.claims.finding_rules import ANCHORS
 from searchless_rl.claims.rule_forms import (
     Between,
     Chosen,
@@ -41,7 +42,6 @@ from searchless_rl.claims.rule_forms import (
 from searchless_rl.claims.statement_numbers import (
     ALL_ELO,
     ANCHORED,
-    ANCHORS,
     ARMS,
     FORWARD,
     HEADLINE,

@@ -41,12 +41,8 @@ def build_figures(params: Params, data: Path, out: Path) -> None:
     draw_figure9(read_candidates(layout.recovery(data) / layout.CANDIDATES), out / "figure9", params.scale)
     draw_figure10(figure10_data(shown), out / "figure10", params.scale)
     rated = table1(models, read_control(data), ladder(read_games(layout.arena("argmax", data)), BASE))
-    both = dissociation_data(rated, with_control(selected_scores(data), data))
-    draw_dissociation(both, out / "dissociation", params.scale)
-    draw_tiers(
-        accuracy_tiers(with_control(selected_scores(data), data), read_themes(data)),
-        out / "tiers",
-        params.scale,
-    )
+    scores = with_control(selected_scores(data), data)
+    draw_dissociation(dissociation_data(rated, scores), out / "dissociation", params.scale)
+    draw_tiers(accuracy_tiers(scores, read_themes(data)), out / "tiers", params.scale)
     draw_reliability(reliability_data(data), out / "reliability", params.scale)
     draw_strength(strength(models, data, BASE), out / "strength", params.scale)

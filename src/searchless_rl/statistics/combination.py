@@ -15,7 +15,8 @@ from typing import NamedTuple
 import pandas as pd
 from statsmodels.stats.weightstats import DescrStatsW
 
-_NORMAL_95 = 1.959963984540054
+NORMAL_95 = 1.959963984540054
+"""Half-width of a 95 % interval in standard deviations of a normal distribution."""
 
 
 class Interval(NamedTuple):
@@ -91,7 +92,7 @@ def rank_correlation(x: Sequence[float], y: Sequence[float]) -> Interval:
     value = max(-1.0, min(1.0, value))
     if abs(value) == 1:
         return Interval(value, value, value)
-    spread = _NORMAL_95 * math.sqrt((1 + value**2 / 2) / (len(x) - 3))
+    spread = NORMAL_95 * math.sqrt((1 + value**2 / 2) / (len(x) - 3))
     centre = math.atanh(value)
     return Interval(value, math.tanh(centre - spread), math.tanh(centre + spread))
 

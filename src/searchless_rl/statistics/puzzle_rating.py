@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from searchless_rl.statistics.combination import Interval
+from searchless_rl.statistics.combination import NORMAL_95, Interval
 
 SCALE = 400 / math.log(10)
 """Rating points to a unit of the logit."""
-_DROP = 1.9207294103470626
+_DROP = NORMAL_95**2 / 2
 """Half the 95 % quantile of chi-squared with one degree of freedom."""
 _REACH, _STEPS = 10_000.0, 200
 
