@@ -212,7 +212,9 @@ def test_an_experiment_trains_one_cell_and_redoes_reports(clone):
     assert cells.loc["reverse_kl-fixed-0.05-s0", "selection_n"] == 120
     assert "reverse_kl-fixed-0.05-s0" in json.loads((clone / "reports/smoke/sync.json").read_text())["done"]
     _run(clone, "git", "checkout", "-q", ".")
-    _run(clone, "dvc", "checkout", "-q", "dvc.yaml")  # pretrain/ was never run here and has nothing to restore
+    _run(
+        clone, "dvc", "checkout", "-q", "dvc.yaml"
+    )  # pretrain/ was never run here and has nothing to restore
 
 
 def test_an_edit_to_a_table_retrains_nothing(clone):
